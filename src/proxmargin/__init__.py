@@ -7,7 +7,7 @@ from typing import Any
 
 from proxmargin.models.fitting.registry import CROSS_VALIDATED, MODELS
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public names and the module each lives in; nothing is imported before it is asked for, so that
 # `import proxmargin` costs milliseconds and never loads plotting or data-frame libraries.

@@ -81,6 +81,18 @@ def told(said: str) -> tuple[tuple[str, ...], set[int]]:
     return tuple(kinds), {int(line) for line in re.findall(r"user\.py:(\d+):.* error:", said)}
 
 
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("CITATION.cff", "version: {}\n"),
+        ("CHANGELOG.md", "\n## [{}] - "),
+        ("packaging/conda-recipe.yaml", 'version: "{}"'),
+    ],
+)
+def test_the_version_is_that_of_the_package_wherever_it_is_repeated(file: str, line: str) -> None:
+    assert line.format(proxmargin.__version__) in (ROOT / file).read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_a_type_checker_knows_classes_and_refuses_a_wrong_name(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from proxmargin.compiled.projections.groups import lp_unit
 from proxmargin.compiled.projections.knapsack import Knapsack, pivot, refined_point
 from proxmargin.compiled.projections.simplex import project_epigraphs
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING, ROOT_STEPS, SUM_ROUNDING
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array
 
 
 class NotFiniteError(ValueError):

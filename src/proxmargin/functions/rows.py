@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array, Values
 
 # Columns up to which a reduction along rows is faster column by column; for sums, NumPy adds the
 # entries of so short rows in the same order.
 FEW_COLUMNS = 7
 
 
-def live_rows(coef: NDArray[Any]) -> NDArray[np.intp]:
+def live_rows(coef: Values) -> NDArray[np.intp]:
     """Indices of the rows with a nonzero entry."""
     # the zeros of flags are skipped faster than those of numbers
     if coef.shape[1] == 1:
@@ -77,7 +77,7 @@ def order_of_rows(X: Any) -> NDArray[np.intp]:
     return np.argsort(_keys(X), kind="stable")
 
 
-def _keys(X: Any) -> NDArray[Any]:
+def _keys(X: Values) -> Values:
     """A key for each row: of sparse ones a random projection, which a few may share."""
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
@@ -88,7 +88,7 @@ def _keys(X: Any) -> NDArray[Any]:
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
 
 
-def _of_objects(X: NDArray[Any]) -> NDArray[Any]:
+def _of_objects(X: Values) -> Values:
     """The pickles of objects; of one that has none its identity, so that it equals itself alone."""
     keys = np.empty(len(X), dtype=object)
     for place, each in enumerate(X):

@@ -34,9 +34,10 @@ import numpy as np
 
 from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs.views import StandardizedDesign, centred, rescaled, standardized
-from proxmargin.functions.losses.base import Array, DualForm
+from proxmargin.functions.losses.base import DualForm
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array
 
 
 class Backward(NamedTuple):

@@ -13,13 +13,14 @@ from proxmargin.compiled.solvers.nets import Net
 from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.views import centred
 from proxmargin.data.kernels.matrix import KernelDesign
-from proxmargin.functions.losses.base import Array, Loss
+from proxmargin.functions.losses.base import Loss
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.losses.shifted import LevelSet
 from proxmargin.functions.penalties.ball import Ball
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.traits import Trait
 from proxmargin.runtime.memory import Remembers, cached_property
+from proxmargin.runtime.types import Array
 
 SOLVED_WITHOUT_PENALTY = Trait.SMOOTH | Trait.OUTPUTWISE | Trait.SINGLE_OUTPUT
 SMALLEST_MARGIN = 3e-4  # that counts as one, over the spread of the samples (`Design.spread`)

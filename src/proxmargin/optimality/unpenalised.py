@@ -18,7 +18,6 @@ from proxmargin.compiled.rounding import (
     STALLED_SLOPE,
 )
 from proxmargin.data.inputs.targets import SHOWN
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.intercept import Slope, halved_slope
 from proxmargin.optimality.problem import (
     LEAST_SINGULAR_VALUE,
@@ -27,6 +26,7 @@ from proxmargin.optimality.problem import (
     UnitColumns,
     unit_columns,
 )
+from proxmargin.runtime.types import Array
 
 STEPS_TO_SEPARATE = 10  # between trials of longer coefficients, which may separate the classes
 # lower bounds of a sample's curvature over the largest of the loss, used in turn: the last one

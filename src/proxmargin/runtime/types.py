@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:  # optional, or slow to import
@@ -12,6 +13,9 @@ if TYPE_CHECKING:  # optional, or slow to import
     from matplotlib.axes import Axes as PlotAxes
     from sklearn.base import BaseEstimator
 
+Array: TypeAlias = NDArray[np.float64]
+Index: TypeAlias = NDArray[np.intp]  # positions of samples, features or classes
+Mask: TypeAlias = NDArray[np.bool_]
 Values: TypeAlias = NDArray[Any]  # of numbers, text or objects
 Record: TypeAlias = dict[str, Any]  # settings by name, a row of a table, an object of JSON
 Facts: TypeAlias = Mapping[str, Any]  # a record that is only read

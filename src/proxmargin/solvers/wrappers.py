@@ -21,12 +21,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from proxmargin.compiled.rounding import EPS, TINY
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.shifted import LevelSet
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.solver import (

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+
+from proxmargin.runtime.types import Values
 
 CHUNK_BYTES = 1 << 25  # of a chunk: 32 MB; three are in memory while one is read ahead
 LEAST_ROWS = 1 << 8  # of a chunk of wide data, below which products lose speed
@@ -46,8 +48,8 @@ class Chunk(NamedTuple):
     """Some rows that follow each other."""
 
     X: Any  # (n_rows, n_features) array or CSR matrix
-    y: NDArray[Any] | None  # (n_rows,), labels; None if the data have no target
-    weight: NDArray[Any] | None  # (n_rows,) or None
+    y: Values | None  # (n_rows,), labels; None if the data have no target
+    weight: Values | None  # (n_rows,) or None
     where: str  # file and part of the file, for messages
     first: int  # number of the first row in that part
 
@@ -146,7 +148,7 @@ def _found(result: Callable[[], Chunk | None]) -> Chunk | None:
         raise DataLostError(f"the data cannot be read any longer: {error}") from error
 
 
-def column_of(values: Any, name: str, n_rows: int) -> NDArray[Any]:
+def column_of(values: ArrayLike, name: str, n_rows: int) -> Values:
     """Labels or weights, one a row: an array or the path of an ``.npy`` file."""
     if isinstance(values, str | Path):
         values = np.load(values, allow_pickle=False)
@@ -187,7 +189,7 @@ class NpyRows:
                 f"{declared}"
             )
 
-    def __getitem__(self, part: slice) -> NDArray[Any]:
+    def __getitem__(self, part: slice) -> Values:
         if self._mapped is not None:
             self._state.require(self.path)
             return np.ascontiguousarray(self._mapped[part])
@@ -210,7 +212,7 @@ class Arrays:
 
     names: tuple[str, ...] | None = None
 
-    def __init__(self, X: Any, y: Any, weight: Any, columns: Any, where: str) -> None:
+    def __init__(self, X: Any, y: Values, weight: Any, columns: Any, where: str) -> None:
         if len(X.shape) != 2:
             raise ValueError(f"{where} must have rows and columns, got an array of shape {X.shape}")
         if X.dtype.kind not in "fiub":
@@ -264,7 +266,7 @@ class CompressedRows:
         return 12.0 * float(self._ends[-1]) / max(self.shape[0], 1) + 8.0
 
 
-def _column_numbers(columns: Any, count: int) -> NDArray[np.intp] | None:
+def _column_numbers(columns: object, count: int) -> NDArray[np.intp] | None:
     if columns is None:
         return None
     index = np.asarray(columns)

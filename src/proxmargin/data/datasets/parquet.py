@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proxmargin.data.datasets.dataset import Chunk, DataLostError, FileState
 from proxmargin.runtime.brief import shown
 from proxmargin.runtime.optional import optional
+from proxmargin.runtime.types import Column, Values
 
 Schema = Mapping[str, Sequence[Any] | None]
 
@@ -83,7 +83,7 @@ class ParquetRows:
     def _note(self) -> str:
         return ", among the rows that pass the filters" if self._filters else ""
 
-    def _expression(self, filters: Any) -> Any:
+    def _expression(self, filters: object) -> Any:
         try:
             return self._parquet.filters_to_expression(filters)
         except (TypeError, ValueError, AttributeError) as error:
@@ -121,8 +121,8 @@ class ParquetRows:
         return Chunk(X, y, weight, where, first)
 
     def _codes(
-        self, column: Any, name: str, known: Sequence[Any], where: str, first: int
-    ) -> NDArray[Any]:
+        self, column: Column, name: str, known: Sequence[object], where: str, first: int
+    ) -> Values:
         """The number of the category of each row."""
         compute = optional("pyarrow.compute", "reading Parquet files")
         plain = column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
@@ -231,7 +231,7 @@ def _schema(schema: Any, columns: Any, others: Any, path: Path, arrow: Any) -> S
     return chosen
 
 
-def _check_categories(name: str, known: Any) -> None:
+def _check_categories(name: str, known: object) -> None:
     if isinstance(known, str) or not isinstance(known, Sequence | np.ndarray):
         raise ValueError(f"columns must give a list of categories of {name!r}, got {known!r}")
     if not len(known):
@@ -244,7 +244,7 @@ def _is_number(kind: Any, arrow: Any) -> bool:
     return bool(arrow.types.is_floating(kind) or arrow.types.is_integer(kind))
 
 
-def _labels(column: Any, name: str, where: str, first: int) -> NDArray[Any]:
+def _labels(column: Any, name: str, where: str, first: int) -> Values:
     if column.null_count:
         row = int(np.flatnonzero(~column.is_valid().to_numpy(zero_copy_only=False))[0])
         raise ValueError(f"column {name!r} is empty in {where}, row {first + row} (from 0)")

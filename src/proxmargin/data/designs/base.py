@@ -10,7 +10,6 @@ from functools import singledispatch
 from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import (
     CONSTANT_VARIANCE,
@@ -22,9 +21,8 @@ from proxmargin.compiled.rounding import (
 )
 from proxmargin.functions.rows import live_rows
 from proxmargin.runtime.memory import CACHED_ENTRIES, Remembers, cached_property, kept
+from proxmargin.runtime.types import Array, Index
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Pointwise = Callable[..., tuple[Array, Array]]
 """``pointwise(scores, *cut)``: first and second derivatives of a loss in each score, (n_rows,)."""
 Order = Literal["C", "F"]

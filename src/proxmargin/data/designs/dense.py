@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from proxmargin.compiled.products import compensated, products
 from proxmargin.compiled.rounding import Enclosed, compensated_error
-from proxmargin.data.designs.base import Array, Design, Index, Order, PassCounter, as_design
+from proxmargin.data.designs.base import Design, Order, PassCounter, as_design
 from proxmargin.functions.rows import live_rows
 from proxmargin.runtime.memory import BLOCK_ENTRIES, CACHED_ENTRIES, unlocked
+from proxmargin.runtime.types import Array, Index, Values
 
 GRAM_ROWS = 1 << 8  # from which on BLAS reaches its full speed
 SPARSE_COEF = 0.1  # share of nonzero coefficients below which a copy of their columns is cheaper
@@ -31,7 +31,7 @@ class DenseDesign(Design):
     is_dense = True
 
     def __init__(
-        self, matrix: NDArray[Any], counter: PassCounter | None = None, share: float = 1.0
+        self, matrix: Values, counter: PassCounter | None = None, share: float = 1.0
     ) -> None:
         n, p = matrix.shape
         super().__init__(n, p, int(matrix.nbytes), share=share, counter=counter)
@@ -154,7 +154,7 @@ class DenseDesign(Design):
         self.counter.add(self.share * index.size / max(self.n_features, 1))
         return self._picked(index, np.dtype(np.float64), order)
 
-    def _picked(self, index: Index, dtype: np.dtype[Any], order: Order) -> NDArray[Any]:
+    def _picked(self, index: Index, dtype: np.dtype[np.generic], order: Order) -> Values:
         """A copy of some columns in the given type and order, without a temporary one."""
         picked = np.empty((self.n_samples, index.size), dtype, order=order)
         step = max(1, CACHED_ENTRIES // max(index.size, 1))

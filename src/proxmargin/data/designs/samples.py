@@ -22,6 +22,7 @@ from proxmargin.compiled.products.kernels import sparse_products
 from proxmargin.compiled.products.products import centred_squares
 from proxmargin.data.designs.base import SAMPLE_BYTES
 from proxmargin.runtime.memory import CACHED_ENTRIES, cached_property, unlocked
+from proxmargin.runtime.types import Array, Values
 
 
 class Entry(NamedTuple):
@@ -42,7 +43,7 @@ def bad_entry(X: Any, most: float) -> Entry | None:
     return first_entry(X, lambda sizes: ~(sizes <= most))
 
 
-def first_entry(X: Any, is_meant: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> Entry:
+def first_entry(X: Any, is_meant: Callable[[Values], NDArray[np.bool_]]) -> Entry:
     """The first entry whose absolute value satisfies ``is_meant``; there must be one."""
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
@@ -78,8 +79,6 @@ def sentence(
     where = f"{place}, row {row}" if place else f"row {row}"
     return f"Input X contains {kind} in {where}, column {named} (counted from 0){beyond}"
 
-
-Array = NDArray[np.float64]
 
 # share of stored entries from which on a column is centred before products, which fills its zeros
 CROWDED = 0.9
@@ -208,7 +207,7 @@ class Others:
             return None
         return _lifted(self.matrix, self.point, self.squares)
 
-    def taken(self, X: Any, index: NDArray[np.intp] | slice) -> Others:
+    def taken(self, X: Values, index: NDArray[np.intp] | slice) -> Others:
         """Those of some samples about the same point; ``X`` are the samples as given."""
         if is_sparse(X):
             return Others(shifted(X[index], self.point).tocsc(), self.point, self.rest)
@@ -249,7 +248,7 @@ class Others:
         return np.asarray(self.matrix @ self.rest)
 
 
-def amid(X: Any) -> Others:
+def amid(X: Values) -> Others:
     """Samples for `squared_distances`, centred at a point amid them."""
     zero = np.zeros(X.shape[1])
     if not is_sparse(X):
@@ -258,7 +257,7 @@ def amid(X: Any) -> Others:
     return Others(shifted(compressed(X), point).tocsc(), point, zero)
 
 
-def about(X: Any, origin: Array) -> Others:
+def about(X: Values, origin: Array) -> Others:
     """Samples for `inner_products`, centred at ``origin``, (n_features,)."""
     zero = np.zeros_like(origin)
     if is_sparse(X):
@@ -307,7 +306,7 @@ def squared_distances(left: Any, right: Others) -> Iterator[Tile]:
             yield rows, columns, x @ z.T
 
 
-def _lowered(samples: NDArray[Any], point: Array) -> Array:
+def _lowered(samples: Values, point: Array) -> Array:
     """``[-2 x, |x|^2, 1]`` of dense samples: times `_lifted`, the squares ride along."""
     out = np.empty((samples.shape[0], samples.shape[1] + 2))
     x = out[:, :-2]
@@ -318,7 +317,7 @@ def _lowered(samples: NDArray[Any], point: Array) -> Array:
     return out
 
 
-def _lifted(samples: NDArray[Any], point: Array, squares: Array) -> Array:
+def _lifted(samples: Values, point: Array, squares: Array) -> Array:
     """``[z, 1, |z|^2]`` of dense samples with these squared norms."""
     out = np.empty((samples.shape[0], samples.shape[1] + 2))
     np.subtract(samples, point, out=out[:, :-2])
@@ -341,7 +340,7 @@ def row_squares(X: Any, centre: Any = None) -> Array:
     return out
 
 
-def middle(X: Any) -> Array:
+def middle(X: Values) -> Array:
     """A point amid the samples, (n_features,); for sparse ones zero in columns with few entries."""
     if is_sparse(X):
         return crowded_centre(compressed(X))
@@ -372,7 +371,7 @@ def dense_rows(X: Any, step: int) -> Iterator[tuple[slice, Array]]:
         yield rows, lines.astype(np.float64, copy=False)
 
 
-def holds_objects(X: Any) -> bool:
+def holds_objects(X: Values) -> bool:
     """Whether validated samples are objects and no rows of numbers."""
     return not issparse(X) and (X.ndim != 2 or X.dtype == object)
 
@@ -382,7 +381,7 @@ def is_sparse(X: Any) -> bool:
     return bool(issparse(X))
 
 
-def _arrays(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _arrays(X: Any) -> tuple[Values, Values, Values]:
     """``data``, ``indices`` and ``indptr`` as writeable views, for kernels."""
     # SciPy gives some rows without entries 64-bit indices
     indices, starts = narrow_indices(X)

@@ -11,17 +11,10 @@ from scipy import sparse
 from proxmargin.compiled.products import compensated, products
 from proxmargin.compiled.rounding import CONSTANT_VARIANCE, Enclosed, compensated_error
 from proxmargin.compiled.solvers.newton import sparse_gram
-from proxmargin.data.designs.base import (
-    Array,
-    Design,
-    Index,
-    Order,
-    PassCounter,
-    as_design,
-    subtract_outer,
-)
+from proxmargin.data.designs.base import Design, Order, PassCounter, as_design, subtract_outer
 from proxmargin.data.designs.samples import canonical, entries_of_columns, full_columns, shifted
 from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, kept
+from proxmargin.runtime.types import Array, Estimator, Index
 
 MAX_OFFSET = 1e3  # mean of a feature in standard deviations, where cancellation costs six digits
 
@@ -201,11 +194,11 @@ def _products_of_rows(design: SparseDesign, weights: Array, point: Array) -> Arr
     return out
 
 
-def _share(part: Any, whole: Any) -> float:
+def _share(part: Any, whole: Estimator) -> float:
     return float(part.nnz / max(whole.nnz, 1))
 
 
 @as_design.register(sparse.spmatrix)
 @as_design.register(sparse.sparray)
-def _(data: Any) -> Design:
+def _(data: object) -> Design:
     return SparseDesign(canonical(data))

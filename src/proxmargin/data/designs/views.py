@@ -9,18 +9,11 @@ from scipy.linalg import lapack, solve_triangular
 
 from proxmargin.compiled.products import compensated
 from proxmargin.compiled.rounding import CONSTANT_VARIANCE, UNIT, Enclosed, compensated_error
-from proxmargin.data.designs.base import (
-    Array,
-    Design,
-    Index,
-    Order,
-    Stored,
-    Sweep,
-    SweepPoint,
-)
+from proxmargin.data.designs.base import Design, Order, Stored, Sweep, SweepPoint
 from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.data.designs.sparse import SparseDesign
 from proxmargin.runtime.memory import cached_property, kept
+from proxmargin.runtime.types import Array, Index
 
 
 class RowView(Design):

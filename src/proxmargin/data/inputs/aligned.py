@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.data.designs.samples import is_missing
+from proxmargin.data.inputs.kinds import Features
 from proxmargin.runtime.brief import shown
+from proxmargin.runtime.types import Estimator, Values
 
 SHOWN_CHARACTERS = 60  # characters of an object that an error shows
 SHOWN = 3  # features that an error names
 
 
-def as_objects(X: Any) -> NDArray[Any] | None:
+def as_objects(X: Features) -> Values | None:
     """Samples that are no rows of numbers, as an array (n_samples, ...); None for rows of numbers.
     An array keeps its shape; a list becomes a one-dimensional array of its items."""
     if sparse.issparse(X) or isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__"):
@@ -33,7 +35,7 @@ def as_objects(X: Any) -> NDArray[Any] | None:
     return found if found.dtype.kind in "biuf" else found.astype(object)
 
 
-def check_objects(estimator: Any, objects: NDArray[Any]) -> None:
+def check_objects(estimator: Estimator, objects: Values) -> None:
     """Raise ValueError if the parameters of the estimator ask for numbers."""
     if getattr(estimator, "standardize", False):
         raise ValueError(
@@ -42,7 +44,7 @@ def check_objects(estimator: Any, objects: NDArray[Any]) -> None:
         )
 
 
-def needs_numbers(estimator: Any, objects: NDArray[Any]) -> ValueError:
+def needs_numbers(estimator: Estimator, objects: Values) -> ValueError:
     """The error for samples that an estimator cannot compare."""
     name, kernel = type(estimator).__name__, getattr(estimator, "kernel", None)
     if kernel is None:
@@ -57,7 +59,7 @@ def needs_numbers(estimator: Any, objects: NDArray[Any]) -> ValueError:
     return ValueError(f"X holds objects such as {shown(objects[0], SHOWN_CHARACTERS)}, and {needs}")
 
 
-def _are_numbers(X: Any) -> bool:
+def _are_numbers(X: Features) -> bool:
     """Whether samples are rows of numbers, or what is wrong with them is told of such."""
     try:
         values = np.asarray(X)
@@ -74,7 +76,7 @@ def _are_numbers(X: Any) -> bool:
     return values.ndim == 2
 
 
-def refuse_masked(name: str, values: Any) -> None:
+def refuse_masked(name: str, values: object) -> None:
     """Raise ValueError for a masked entry of a masked array, whose mask nothing else reads."""
     if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
         return
@@ -197,14 +199,14 @@ def as_dict(values: Any) -> Any:
     return dict(values) if isinstance(values, Mapping) else values.to_dict()
 
 
-def feature_labels(estimator: Any) -> Sequence[Any] | None:
+def feature_labels(estimator: Estimator) -> Sequence[Any] | None:
     """The names of the features that an estimator was fitted to; None if they have none."""
     names = getattr(estimator, "feature_names_in_", None)
     found: Sequence[Any] | None = getattr(estimator, "_column_labels", None)
     return found if names is None else names.tolist()
 
 
-def _index_of(values: Any) -> Any:
+def _index_of(values: Values) -> Any:
     """The index of a pandas object, or None."""
     index = getattr(values, "index", None)
     return index if hasattr(index, "get_indexer") else None
@@ -214,7 +216,7 @@ NUMBER = "number"
 TEXT = "string"
 
 
-def checked_groups(groups: Any, count: int) -> tuple[NDArray[Any] | None, NDArray[np.intp]]:
+def checked_groups(groups: object, count: int) -> tuple[Values | None, NDArray[np.intp]]:
     """The groups, (n_samples,), as an array, and as numbers in their order: all zero without
     groups. ValueError: another shape, a sample without a group, several types (with the row)."""
     if groups is None:
@@ -240,7 +242,7 @@ def checked_groups(groups: Any, count: int) -> tuple[NDArray[Any] | None, NDArra
         raise ValueError(f"groups must be numbers or text, which have an order: {error}") from error
 
 
-def refuse_mixed(name: str, entries: Sequence[Any]) -> None:
+def refuse_mixed(name: str, entries: Sequence[object]) -> None:
     """Raise ValueError for entries of several types, which have no order, with their rows."""
     if len(set(map(type, entries))) < 2:
         return
@@ -253,7 +255,7 @@ def refuse_mixed(name: str, entries: Sequence[Any]) -> None:
         )
 
 
-def _kind(value: Any) -> str | None:
+def _kind(value: object) -> str | None:
     """The type of an entry; None if it is missing."""
     if is_missing(value):
         return None

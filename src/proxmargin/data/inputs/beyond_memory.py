@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -15,26 +15,26 @@ from proxmargin.data.datasets import Chunk, Dataset
 from proxmargin.data.designs.blocks import BlockedDesign, scanned
 from proxmargin.data.designs.blocks.device import DEVICES, DeviceDesign, on_host
 from proxmargin.data.designs.samples import bad_entry, canonical, sentence
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.validation import Magnitudes, magnitudes_for
 from proxmargin.runtime.optional import library_of
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array, Estimator, Values
 
 
 class Opened(NamedTuple):
     """Data with their design, labels and weights in memory."""
 
     design: BlockedDesign
-    y: NDArray[Any]
+    y: Values
     weight: Array | None
 
 
-def is_beyond_memory(X: Any) -> bool:
+def is_beyond_memory(X: Features) -> bool:
     """Whether these are no data in memory."""
     return _opener(X) is not None
 
 
-def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
+def opened(estimator: Estimator, X: Any, y: object, sample_weight: object) -> Opened:
     """The data of a fit, read once: checked, with their labels. Raises ValueError: entries that are
     not finite numbers or leave the range of float64, with the place; labels that are missing, given
     twice, or not classes."""
@@ -52,7 +52,7 @@ def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
     return found
 
 
-def _opener(X: Any) -> Callable[..., Opened] | None:
+def _opener(X: Features) -> Callable[..., Opened] | None:
     if isinstance(X, Dataset):
         return _open_dataset
     if is_dask(X):
@@ -60,12 +60,12 @@ def _opener(X: Any) -> Callable[..., Opened] | None:
     return _open_device if library_of(X) in DEVICES else None
 
 
-def is_dask(X: Any) -> bool:
+def is_dask(X: Features) -> bool:
     """Whether these are a Dask array, data frame or series."""
     return library_of(X) == "dask"
 
 
-def _open_dataset(estimator: Any, X: Dataset, y: Any, sample_weight: Any) -> Opened:
+def _open_dataset(estimator: Estimator, X: Dataset, y: Labels, sample_weight: ArrayLike) -> Opened:
     if y is not None:
         raise ValueError("y must be left out for a data set on disk: its target has the labels")
     _note_features(estimator, X.n_features, X.feature_names)
@@ -79,7 +79,7 @@ def _open_dataset(estimator: Any, X: Dataset, y: Any, sample_weight: Any) -> Ope
     return Opened(found.design, found.y, weight)
 
 
-def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
+def _open_dask(estimator: Estimator, X: Values, y: Values, sample_weight: ArrayLike) -> Opened:
     from proxmargin.data.designs.blocks.dask_blocks import gathered, on_workers
 
     _require_labels(y)
@@ -93,7 +93,7 @@ def _open_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
     return Opened(design, labels, weight)
 
 
-def _open_device(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
+def _open_device(estimator: Estimator, X: Values, y: Values, sample_weight: ArrayLike) -> Opened:
     _require_labels(y)
     design = DeviceDesign.checked(X, namespace_of(X), magnitudes_for(estimator).most)
     _note_features(estimator, design.n_features, None)
@@ -105,7 +105,7 @@ def _open_device(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Opened:
     return Opened(design, labels, None if sample_weight is None else on_host(sample_weight))
 
 
-def namespace_of(X: Any) -> Any:
+def namespace_of(X: Values) -> Any:
     """The array-API namespace of an array, by the layer that scikit-learn brings along."""
     try:
         from sklearn.externals.array_api_compat import array_namespace
@@ -114,12 +114,12 @@ def namespace_of(X: Any) -> Any:
     return array_namespace(X)
 
 
-def _require_labels(y: Any) -> None:
+def _require_labels(y: Labels) -> None:
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None")
 
 
-def _note_features(estimator: Any, count: int, names: tuple[str, ...] | None) -> None:
+def _note_features(estimator: Estimator, count: int, names: tuple[str, ...] | None) -> None:
     """Set what scikit-learn's estimators know of the features."""
     estimator.n_features_in_ = count
     for name in ("feature_names_in_", "_column_labels"):
@@ -158,7 +158,7 @@ def checked_chunk(chunk: Chunk, allowed: Magnitudes, names: tuple[str, ...] | No
     return chunk._replace(X=X)
 
 
-def predicting_chunks(estimator: Any, X: Dataset, allowed: Magnitudes) -> Iterator[Chunk]:
+def predicting_chunks(estimator: Estimator, X: Dataset, allowed: Magnitudes) -> Iterator[Chunk]:
     """The checked chunks of a data set for a fitted estimator, with the features of its fit."""
     if X.n_features != estimator.n_features_in_:
         raise ValueError(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from proxmargin.runtime.types import Values
+
 if TYPE_CHECKING:
     from proxmargin.data.datasets import Dataset
 
@@ -21,7 +23,9 @@ class SparseMatrix(Protocol):
 class Splitter(Protocol):
     """A splitter of scikit-learn."""
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[Any]: ...
+    def split(
+        self, X: Values, y: Values | None = None, groups: Values | None = None
+    ) -> Iterable[object]: ...
 
 
 # data frames and the arrays of other libraries turn into arrays; a kernel takes any objects

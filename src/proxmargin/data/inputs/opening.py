@@ -250,7 +250,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
         raise OSError(f"{path} cannot be read: {error}") from error
 
 
-def _with_header(folder: Path, name: str, dtype: np.dtype[Any], count: int) -> None:
+def _with_header(folder: Path, name: str, dtype: np.dtype[np.generic], count: int) -> None:
     """Turn raw entries into an ``.npy`` file."""
     with (folder / f"{name}.npy").open("wb") as out:
         header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}

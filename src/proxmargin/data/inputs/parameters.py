@@ -16,7 +16,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from proxmargin.data.inputs.aligned import refuse_masked
+from proxmargin.data.inputs.kinds import Seed, Splits
 from proxmargin.runtime.brief import shown
+from proxmargin.runtime.types import Estimator
 
 # Products and quotients of three such numbers stay within the range of float64, 2e-308 to 1.8e308.
 LARGEST = 1e100
@@ -116,7 +118,7 @@ def real_numbers(name: str, given: Any) -> NDArray[np.float64]:
     raise ValueError(f"{name} must be numbers, got {shown(wrong[0])}")
 
 
-def _is_real(value: Any) -> bool:
+def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -130,20 +132,20 @@ def check_strength(
         check_magnitude(name, float(value), positive=low_open)
 
 
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Raise unless ``value`` is one of ``choices``."""
     known = tuple(choices)
     if not (isinstance(value, str) and value in known):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {shown(value)}")
 
 
-def check_flag(name: str, value: Any) -> None:
+def check_flag(name: str, value: bool) -> None:
     """Raise unless ``value`` is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {shown(value)}")
 
 
-def check_folds(name: str, cv: Any) -> None:
+def check_folds(name: str, cv: Splits) -> None:
     """Raise ValueError unless it is None, a number of folds, a splitter, or pairs of indices."""
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         if cv < 2:
@@ -167,7 +169,7 @@ def _gives_splits(cv: Any) -> bool:
     return bool(sizes) and all(len(fold) == 2 for fold in sizes)
 
 
-def check_threads(n_jobs: Any) -> None:
+def check_threads(n_jobs: int | None) -> None:
     """Raise ValueError unless it is a number of threads, as joblib counts them."""
     whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool | np.bool_)
     if n_jobs is not None and (not whole or n_jobs == 0):
@@ -176,7 +178,7 @@ def check_threads(n_jobs: Any) -> None:
         )
 
 
-def check_verbose(verbose: Any) -> None:
+def check_verbose(verbose: int) -> None:
     """Raise ValueError unless it is a flag or a level."""
     if not isinstance(verbose, bool):
         check_number("verbose", verbose, low=0, integer=True)
@@ -199,7 +201,7 @@ SEEDS = 2**32  # how many scikit-learn takes as random_state
 STATE = "random_state"
 
 
-def row_numbers(fold: int, part: Any, count: int) -> NDArray[np.intp]:
+def row_numbers(fold: int, part: object, count: int) -> NDArray[np.intp]:
     """The training or test part of a fold, row numbers or a mask of ``count`` rows, as row numbers.
     Raises ValueError: it is neither, or has rows beyond the data."""
     given = np.asarray(part)
@@ -215,7 +217,7 @@ def row_numbers(fold: int, part: Any, count: int) -> NDArray[np.intp]:
     return rows
 
 
-def drawn_seeds(random_state: Any, count: int, *, below: int) -> list[int]:
+def drawn_seeds(random_state: Seed, count: int, *, below: int) -> list[int]:
     """Seeds in ``[0, below)``, at most ``2**32``; a generator is left in another state, an int
     gives the same ones. Raises ValueError: ``random_state`` is nothing that scikit-learn takes."""
     if isinstance(random_state, np.random.Generator):
@@ -224,7 +226,7 @@ def drawn_seeds(random_state: Any, count: int, *, below: int) -> list[int]:
     return [int(seed) for seed in source.randint(below, size=count, dtype=np.uint64)]
 
 
-def checked_random_state(random_state: Any) -> np.random.RandomState:
+def checked_random_state(random_state: object) -> np.random.RandomState:
     """scikit-learn's, with a ValueError that names the parameter."""
     try:
         return check_random_state(random_state)
@@ -235,7 +237,7 @@ def checked_random_state(random_state: Any) -> np.random.RandomState:
         ) from error
 
 
-def seeded_model(estimator: Any, seed: int) -> Any:
+def seeded_model(estimator: Estimator, seed: int) -> Any:
     """A clone whose random parts draw from ``seed``, at any depth: steps of a pipeline, splitters
     of a search. Those that have a ``random_state`` of their own keep it."""
     model = clone(estimator)
@@ -252,7 +254,7 @@ def seeded_model(estimator: Any, seed: int) -> Any:
     return model.set_params(**changes, **{name: seeds[name] for name in states})
 
 
-def seeded_splitter(cv: Any, seed: int) -> Any:
+def seeded_splitter(cv: Splits, seed: int) -> Any:
     """The splitter; a copy with a seed if it shuffles and has none."""
     if not _is_unseeded(cv):
         return cv
@@ -261,12 +263,12 @@ def seeded_splitter(cv: Any, seed: int) -> Any:
     return seeded
 
 
-def _is_unseeded(value: Any) -> bool:
+def _is_unseeded(value: object) -> bool:
     """Whether it is a splitter that draws other folds whenever it is asked."""
     is_splitter = hasattr(value, "split") and hasattr(value, STATE)
     return is_splitter and getattr(value, STATE) is None and getattr(value, "shuffle", True)
 
 
-def is_number_of_folds(cv: Any) -> bool:
+def is_number_of_folds(cv: object) -> bool:
     """Whether ``cv`` says how many folds, and not which, or leaves that to a default (None)."""
     return cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool))

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
+
+from proxmargin.data.inputs.kinds import Features, Labels
+from proxmargin.runtime.types import Estimator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +33,7 @@ class Preprocessed(Pipeline):  # type: ignore[misc]
     """Files are read with their missing cells for it."""
 
     @classmethod
-    def of(cls, transformer: Any, model: Any) -> Preprocessed:
+    def of(cls, transformer: Estimator, model: Estimator) -> Preprocessed:
         """Of a transformer and a model that are fitted."""
         return cls([("preprocess", transformer), ("model", model)])
 
@@ -64,7 +67,11 @@ class Preprocessed(Pipeline):  # type: ignore[misc]
         return self.model.intercept_
 
     def coefficients(
-        self, X: Any = None, *, sample_weight: Any = None, zeros: bool = False
+        self,
+        X: Features | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        zeros: bool = False,
     ) -> pd.DataFrame:
         """The coefficients of the transformed features; as those of the model otherwise."""
         values = None if X is None else self.transformer.transform(X)
@@ -86,7 +93,7 @@ class SeenLevels(NamedTuple):
     as_objects: bool = False  # whether the model compares them as Python objects, also numbers
 
 
-def levels_of(fitted: Any) -> dict[int, SeenLevels]:
+def levels_of(fitted: Estimator) -> dict[int, SeenLevels]:
     """The columns that fitted transformers, or what begins with them, take by their levels."""
     if isinstance(fitted, Pipeline):
         first, *rest = [step for _, step in fitted.steps if step not in (None, "passthrough")]
@@ -119,7 +126,7 @@ def imputer(strategy: str) -> SimpleImputer:
     return SimpleImputer(strategy=strategy, fill_value=0.0, keep_empty_features=True)
 
 
-def refilled(strategy: str, values: NDArray[np.float64], names: Any = None) -> SimpleImputer:
+def refilled(strategy: str, values: NDArray[np.float64], names: object = None) -> SimpleImputer:
     """A fitted imputer with these values, one a feature."""
     found = imputer(strategy).fit(values[None, :])
     found.statistics_ = values  # those of a constant are zero
@@ -128,7 +135,7 @@ def refilled(strategy: str, values: NDArray[np.float64], names: Any = None) -> S
     return found
 
 
-def fitted_transformer(transformer: Any, X: Any, y: Any) -> Any:
+def fitted_transformer(transformer: Estimator, X: Features, y: Labels) -> Any:
     """A copy of the transformer that is fitted to these rows alone; TypeError if it is none."""
     if not (hasattr(transformer, "fit") and hasattr(transformer, "transform")):
         raise TypeError(
@@ -138,7 +145,7 @@ def fitted_transformer(transformer: Any, X: Any, y: Any) -> Any:
     return clone(transformer).fit(X, y)
 
 
-def described(transformer: Any) -> str:
+def described(transformer: Estimator) -> str:
     """The transformer with its parameters, as text."""
     if hasattr(transformer, "__sklearn_tags__"):
         text: str = transformer.__repr__(N_CHAR_MAX=TEXT_LENGTH)

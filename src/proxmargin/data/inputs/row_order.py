@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import EPS
 from proxmargin.runtime.brief import users_level
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array, Values
 
 WAVES = 8  # half periods of the fastest cosine: a trend, and blocks as long as a quarter of it
 LEVEL = 0.01  # of false alarms, for all features and cosines together (Bonferroni)
@@ -40,7 +39,7 @@ class Drift(NamedTuple):
     correlation: float  # with a trend or a slow wave
 
 
-def drift(X: Any, codes: NDArray[np.integer]) -> Drift | None:
+def drift(X: Values, codes: NDArray[np.integer]) -> Drift | None:
     """The strongest drift of the classes, or of a feature (of ``X``, dense or sparse or None)
     within them; None where chance explains it. Classes in one block each, as many files have them,
     are no drift."""
@@ -75,7 +74,7 @@ class _Waves(NamedTuple):
         values[~usable[codes]] = 0.0
         return cls(values, np.eye(sizes.size)[codes] * usable, np.where(usable, sizes, 0.0))
 
-    def strongest(self, X: Any) -> Drift | None:
+    def strongest(self, X: Values) -> Drift | None:
         """The column with the largest correlation with one of the cosines."""
         best, column = 0.0, -1
         width = max(1, BLOCK_ENTRIES // len(self.values))
@@ -129,7 +128,7 @@ def _is_of_told_rows() -> bool:
     return again
 
 
-def told(found: Drift, names: Sequence[Any] | None = None) -> str:
+def told(found: Drift, names: Sequence[object] | None = None) -> str:
     """The sentence about a drift."""
     what = "the classes change"
     if found.column is not None:

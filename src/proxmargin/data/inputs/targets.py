@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.data.inputs.parameters import check_magnitude, real_numbers
-from proxmargin.functions.losses.base import Array
 from proxmargin.runtime.brief import shown
 from proxmargin.runtime.memory import beside, empty_beside, mapped
+from proxmargin.runtime.types import Array, Values
 
 SHOWN = 5  # labels that an error names
 
@@ -20,7 +20,7 @@ ClassWeight = Mapping[Any, float] | str | None
 
 
 def refuse_small_classes(
-    classes: NDArray[Any], counts: NDArray[np.intp], at_least: int, what: str, otherwise: str = ""
+    classes: Values, counts: NDArray[np.intp], at_least: int, what: str, otherwise: str = ""
 ) -> None:
     """Raise ValueError that names the classes with fewer samples than ``what`` needs of each, and
     what to do; ``otherwise``: what else."""
@@ -36,7 +36,7 @@ def refuse_small_classes(
     )
 
 
-def few_classes(classes: NDArray[Any], where: str = "") -> ValueError:
+def few_classes(classes: Values, where: str = "") -> ValueError:
     """The error for one class or none."""
     held = f"one class only, {_plain(classes[0])!r}" if classes.size else "no class"
     return ValueError(f"y holds {held}{where}: a classifier needs samples of at least 2 classes")
@@ -46,16 +46,14 @@ def few_classes(classes: NDArray[Any], where: str = "") -> ValueError:
 class Targets:
     """Labels as class indices, with the weight of every sample."""
 
-    classes: NDArray[Any]  # (n_classes,); the labels, sorted
+    classes: Values  # (n_classes,); the labels, sorted
     codes: NDArray[np.intp]  # (n_samples,) integers in [0, n_classes)
     weights: Array  # (n_samples,); sample weight times class weight
     offset: Array | None = None  # (n_samples,), added to the scores
     margins: Array | None = None  # (n_samples,), by which the own class has to lead
 
     @classmethod
-    def encode(
-        cls, y: NDArray[Any], sample_weight: Array | None, class_weight: ClassWeight
-    ) -> Targets:
+    def encode(cls, y: Values, sample_weight: Array | None, class_weight: ClassWeight) -> Targets:
         """Encode ``y``; raises ValueError unless two classes have positive weight, and for class
         weights of labels that are not in ``y`` while some that are have none."""
         y = np.asarray(y)
@@ -91,7 +89,7 @@ class Targets:
         return Targets(self.classes, self.codes[index], self.weights[index], **each)
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> tuple[Values, ...]:
         """The arrays with one entry a sample: codes, weights, offset and margins if given."""
         extras = (each for each in self._extras.values() if each is not None)
         return (self.codes, self.weights, *extras)
@@ -122,7 +120,7 @@ def total_price(C: float, targets: Targets) -> float:
 
 
 def _class_factors(
-    classes: NDArray[Any], codes: NDArray[np.intp], weights: Array, class_weight: ClassWeight
+    classes: Values, codes: NDArray[np.intp], weights: Array, class_weight: ClassWeight
 ) -> Array:
     """The factor of each class: from a dict, or inversely proportional to its total weight."""
     if isinstance(class_weight, str) and class_weight == "balanced":
@@ -143,7 +141,7 @@ def _class_factors(
     return factors
 
 
-def _check_labels_of(class_weight: Mapping[Any, float], y: NDArray[Any]) -> None:
+def _check_labels_of(class_weight: Mapping[Any, float], y: Values) -> None:
     """Raise for labels that ``y`` lacks, beside one of ``y`` without a weight: it is misspelt. With
     weights for all of ``y`` the data may be a part that lacks a class."""
     known = [_plain(label) for label in np.unique(y)]
@@ -156,5 +154,5 @@ def _check_labels_of(class_weight: Mapping[Any, float], y: NDArray[Any]) -> None
         )
 
 
-def _plain(label: Any) -> Any:
+def _plain(label: object) -> Any:
     return label.item() if isinstance(label, np.generic) else label

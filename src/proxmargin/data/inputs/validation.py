@@ -25,10 +25,10 @@ from proxmargin.data.inputs.aligned import (
     refuse_masked,
     refuse_mixed,
 )
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.runtime.brief import shown
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array, Estimator, Record, Values
 
 OF_ENTRIES = ("could not convert", "setting an array element")  # of errors of NumPy
 # names of types whose entries NumPy turns into counts of a unit, into a part of them, or not at all
@@ -61,12 +61,12 @@ AS_THEY_ARE = Magnitudes(1e-70, 1e70, standardized=RESCALED)
 ANY_SIZE = replace(RESCALED, least=0.0)
 
 
-def takes_objects(estimator: Any) -> bool:
+def takes_objects(estimator: Estimator) -> bool:
     """Whether an estimator compares samples by a function alone."""
     return bool(getattr(estimator, "_takes_objects", False))
 
 
-def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+def validated(estimator: Estimator, X: Any, y: Any) -> tuple[Any, Values]:
     """Validated features and labels for a fit, copied only if they must be converted. Raises
     ValueError: wrong shapes, fewer than two samples, no features, entries that are not finite
     numbers (with their row and column) or whose products leave the range of float64, labels that
@@ -98,7 +98,7 @@ def validated(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     return _checked_entries(estimator, X, magnitudes_for(estimator)), y
 
 
-def _are_plain(X: Any, y: NDArray[Any]) -> bool:
+def _are_plain(X: Values, y: Values) -> bool:
     """Whether X and y are arrays that scikit-learn would take as they are, which it tells in a
     fifth of the time of a fit to a hundred samples; no label is missing, as integers are not."""
     is_table = type(X) is np.ndarray and X.ndim == 2 and X.shape[0] > 1 and X.shape[1] > 0
@@ -106,7 +106,7 @@ def _are_plain(X: Any, y: NDArray[Any]) -> bool:
     return plain and type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "iu"
 
 
-def _note_columns(estimator: Any, X: Any) -> None:
+def _note_columns(estimator: Estimator, X: Features) -> None:
     """Keep the labels of columns that scikit-learn takes for no names: those that are not text."""
     columns = getattr(X, "columns", None)
     if columns is not None and not hasattr(estimator, "feature_names_in_"):
@@ -115,21 +115,21 @@ def _note_columns(estimator: Any, X: Any) -> None:
         estimator.__dict__.pop("_column_labels", None)
 
 
-def _labels_of_objects(estimator: Any, objects: NDArray[Any], y: Any) -> NDArray[Any]:
+def _labels_of_objects(estimator: Estimator, objects: Values, y: Labels) -> Values:
     """The validated labels of samples that are objects, of which an estimator notes no features."""
     check_objects(estimator, objects)
     if len(objects) < 2:
         raise ValueError("Found array with 1 sample(s) while a minimum of 2 is required")
     for name in ("n_features_in_", "feature_names_in_", "_column_labels"):
         estimator.__dict__.pop(name, None)
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    labels: Values = column_or_1d(y, warn=True)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     return labels
 
 
-def check_labels(y: Any) -> None:
+def check_labels(y: object) -> None:
     """Raise ValueError for a label that is missing (None, NaN, masked), with its row, and for
     numbers among text."""
     refuse_masked("y", y)
@@ -195,7 +195,7 @@ def magnitudes_for(estimator: Any) -> Magnitudes:
     return RESCALED if getattr(estimator, "standardize", True) else AS_THEY_ARE
 
 
-def validated_features(estimator: Any, X: Any) -> Any:
+def validated_features(estimator: Estimator, X: Any) -> Any:
     """Validated features for a prediction by a fitted estimator."""
     refuse_masked("X", X)
     _refuse_no_numbers(X)
@@ -212,7 +212,7 @@ def validated_features(estimator: Any, X: Any) -> Any:
     return _checked_entries(estimator, X, ANY_SIZE)
 
 
-def _is_as_in_fit(estimator: Any, X: Any) -> bool:
+def _is_as_in_fit(estimator: Estimator, X: Features) -> bool:
     """Whether scikit-learn would return these rows as they are, which takes it longer than the
     scores of one row."""
     return (
@@ -249,7 +249,7 @@ def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
     return weights
 
 
-def _floats(name: str, values: Any) -> Array:
+def _floats(name: str, values: Values) -> Array:
     """The values of the samples. ValueError that names them: text, complex numbers, dates."""
     try:
         found = np.asarray(in_memory(values))
@@ -260,7 +260,7 @@ def _floats(name: str, values: Any) -> Array:
     raise ValueError(f"{name} must be one number a sample: could not convert {shown(values)}")
 
 
-def offset_argument(offset: Any) -> dict[str, Any]:
+def offset_argument(offset: object) -> Record:
     """The argument ``offset`` of a method, which those of subclasses may lack; empty for None."""
     return {} if offset is None else {"offset": offset}
 
@@ -288,7 +288,7 @@ def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
     return column
 
 
-def _are_few_integers(y: NDArray[Any]) -> bool:
+def _are_few_integers(y: Values) -> bool:
     """Whether all labels are integers, and at most two or half as many as there are samples: valid
     classes. `check_classification_targets` takes a millisecond, as long as a fit to a small
     microarray."""
@@ -300,7 +300,7 @@ def _are_few_integers(y: NDArray[Any]) -> bool:
     return y.dtype.kind != "f" or bool(np.all(y == np.trunc(y)))
 
 
-def _check_lengths(X: Any, y: Any) -> None:
+def _check_lengths(X: Features, y: Labels) -> None:
     """Raise if the numbers of samples and labels differ; other wrong shapes are reported later."""
     try:
         rows, labels = _num_samples(X), _num_samples(y)
@@ -314,7 +314,7 @@ def _check_lengths(X: Any, y: Any) -> None:
         )
 
 
-def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
+def _converted(estimator: Estimator, X: Values, y: Labels | None, **options: object) -> Any:
     if isinstance(X, Dataset):
         raise ValueError(
             "X is a data set on disk, which only fit, predict and score of single linear models "
@@ -341,7 +341,7 @@ def _converted(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
         raise _located(error, X) from error
 
 
-def _located(error: Exception, X: Any) -> Exception:
+def _located(error: Exception, X: Features) -> Exception:
     """The error with the row and column of the entry that could not be converted."""
     of_entry = isinstance(error, TypeError) or any(each in str(error) for each in OF_ENTRIES)
     if not of_entry or sparse.issparse(X):
@@ -362,7 +362,7 @@ def _located(error: Exception, X: Any) -> Exception:
     return error
 
 
-def _checked_entries(estimator: Any, X: Any, allowed: Magnitudes) -> Any:
+def _checked_entries(estimator: Estimator, X: Any, allowed: Magnitudes) -> Any:
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
         X = copy(X)  # shares the arrays; `check_format` may drop unused capacity of the caller's
@@ -382,7 +382,7 @@ def _checked_entries(estimator: Any, X: Any, allowed: Magnitudes) -> Any:
     return X
 
 
-def _are_modest(entries: NDArray[Any], allowed: Magnitudes) -> bool:
+def _are_modest(entries: Values, allowed: Magnitudes) -> bool:
     """A quick sufficient test that every entry is finite and the largest one in the range. By the
     sum of squares, which is NaN or large if an entry is, and small if all are."""
     if entries.dtype != np.float64 or not entries.flags.forc:
@@ -392,14 +392,14 @@ def _are_modest(entries: NDArray[Any], allowed: Magnitudes) -> bool:
         return bool(entries.size * allowed.least**2 <= np.vdot(flat, flat) <= allowed.most**2)
 
 
-def _first_bad_entry(estimator: Any, X: Any, largest: float, allowed: Magnitudes) -> str:
+def _first_bad_entry(estimator: Estimator, X: Values, largest: float, allowed: Magnitudes) -> str:
     entry = first_entry(X, lambda sizes: ~(sizes <= allowed.most))
     names = getattr(estimator, "feature_names_in_", ())
     name = names[entry.column] if entry.column < len(names) else None
     return sentence(entry, allowed.most, name=name, advice=allowed.advice(largest))
 
 
-def _all_too_small(estimator: Any, X: Any, largest: float, allowed: Magnitudes) -> str:
+def _all_too_small(estimator: Estimator, X: Values, largest: float, allowed: Magnitudes) -> str:
     row, column, value = first_entry(X, lambda sizes: sizes == largest)
     names = getattr(estimator, "feature_names_in_", ())
     named = f"{column} ({names[column]!r})" if column < len(names) else str(column)

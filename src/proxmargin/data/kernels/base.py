@@ -28,11 +28,10 @@ from proxmargin.data.designs.samples import (
     inner_products,
     row_squares,
 )
+from proxmargin.data.inputs.kinds import Features
 from proxmargin.data.inputs.parameters import check_magnitude
 from proxmargin.runtime.brief import shown
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from proxmargin.runtime.types import Array, Index, Values
 
 FUNCTION_ULPS = 4.0  # error bound of exp, tanh and a few products, in ulps
 
@@ -61,7 +60,7 @@ class Kernel(ABC):
         self.fill(left, self.others(right), values)
         return values
 
-    def others(self, X: Any) -> Any:
+    def others(self, X: Values) -> Any:
         """``X`` preprocessed as the right argument of many calls of `fill`."""
         return X
 
@@ -82,32 +81,32 @@ class Kernel(ABC):
         return self if origin is None else Centred(self, origin)
 
     @abstractmethod
-    def diagonal(self, X: Any) -> Array:
+    def diagonal(self, X: Features) -> Array:
         """The kernel of every row of ``X`` with itself, (n_samples,)."""
 
     def rounding(self, others: Any) -> float:
         """Relative error of the largest kernel values between `others`, in ulps."""
         return 1.0
 
-    def mean_rounding(self, X: Any) -> float:
+    def mean_rounding(self, X: Features) -> float:
         """Mean error of a kernel value on ``X``, in ulps of the largest value. Estimated from a
         sample of pairs, to reject data whose kernel values have no correct digits. Certificates use
         `lost`, a bound."""
         return 1.0
 
-    def lost(self, others: Any, diagonal: Array) -> Lost:
+    def lost(self, others: object, diagonal: Array) -> Lost:
         """A bound on the rounding of the values between `others`. For an unknown function, a few
         ulps of the largest value that a pair can have."""
         return Lost(
             FUNCTION_ULPS * UNIT, np.sqrt(np.maximum(diagonal, 0.0)), np.zeros(diagonal.size)
         )
 
-    def precisely(self, X: Any, index: Index, weights: Array) -> tuple[Array, Lost] | None:
+    def precisely(self, X: Features, index: Index, weights: Array) -> tuple[Array, Lost] | None:
         """``K(X, X[index]) @ weights`` for weights (n_index,), where it can be computed with less
         rounding than from the kernel values; otherwise None."""
         return None
 
-    def anchors(self, X: Any, index: Index, numbers: Index | None = None) -> Any:
+    def anchors(self, X: Values, index: Index, numbers: Index | None = None) -> Any:
         """What predictions need of the training samples ``index``, as `others` of a later `fill`;
         ``numbers`` are those of the samples of X among all there were, by default their places."""
         return X[index]
@@ -128,7 +127,7 @@ class Centred(Kernel):
     def is_strict(self) -> bool:
         return self.kernel.is_strict
 
-    def others(self, X: Any) -> Any:
+    def others(self, X: Values) -> Any:
         return by_rows(X)
 
     def fill(self, left: Any, others: Any, out: Array) -> None:
@@ -141,12 +140,12 @@ class Centred(Kernel):
         return np.concatenate([self.kernel.diagonal(lines - self.origin) for _, lines in blocks])
 
 
-def check_gamma(gamma: Any) -> None:
+def check_gamma(gamma: float) -> None:
     if not isinstance(gamma, Real) or not (isfinite(gamma) and float(gamma) > 0):
         raise ValueError(f"gamma is 'scale', 'auto' or a positive number, not {shown(gamma)}")
 
 
-def check_coef0(coef0: Any) -> None:
+def check_coef0(coef0: float) -> None:
     if not isinstance(coef0, Real) or not isfinite(coef0):
         raise ValueError(f"coef0 is a finite number, not {shown(coef0)}")
     check_magnitude("coef0", float(coef0), positive=False)
@@ -155,7 +154,7 @@ def check_coef0(coef0: Any) -> None:
 class ProductKernel(Kernel):
     """A kernel that is a function of inner products."""
 
-    def others(self, X: Any) -> Others:
+    def others(self, X: Values) -> Others:
         return about(X, np.zeros(X.shape[1]))
 
     def fill(self, left: Any, others: Others, out: Array) -> None:
@@ -211,7 +210,7 @@ class About(ProductKernel):
     def is_definite(self) -> bool:
         return self.kernel.is_definite
 
-    def others(self, X: Any) -> Others:
+    def others(self, X: Values) -> Others:
         return about(X, self.origin)
 
     def diagonal(self, X: Any) -> Array:

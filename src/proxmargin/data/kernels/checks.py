@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.compiled.rounding import EPS
-from proxmargin.data.designs.base import Array
 from proxmargin.data.designs.samples import FEW_SAMPLES
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.data.kernels.functions import Custom
 from proxmargin.data.kernels.matrix import ROWS_ENTRIES, KernelMatrix
+from proxmargin.runtime.types import Array, Values
 
 MIN_DIGITS = 3  # correct decimal digits required of kernel values
 PROBE_SAMPLES = 3000  # samples on which positive semidefiniteness is checked
@@ -32,11 +30,11 @@ class IndefiniteKernelError(ValueError):
         )
         self.amount, self.scale = amount, scale
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.amount, self.scale)
 
 
-def checked_precomputed(matrix: Any) -> NDArray[Any]:
+def checked_precomputed(matrix: object) -> Values:
     """The given kernel matrix, not copied. Raises ValueError if it is sparse, not square, not of
     finite real numbers or, beyond rounding, not symmetric."""
     if sparse.issparse(matrix):
@@ -116,7 +114,7 @@ def _negative_eigenvalue(part: Array, allowed: float) -> float:
     return float(eigh(part[:order, :order], eigvals_only=True, subset_by_index=[0, 0])[0])
 
 
-def check_function(kernel: Custom, X: Any) -> None:
+def check_function(kernel: Custom, X: Values) -> None:
     """Check on some samples that a function is symmetric and depends on two samples at a time."""
     sample = X[:: max(1, -(-X.shape[0] // FEW_SAMPLES))]
     values = kernel(sample, sample)
@@ -132,7 +130,7 @@ def check_function(kernel: Custom, X: Any) -> None:
     _check_symmetric(values, largest, rounding)
 
 
-def _check_symmetric(K: NDArray[Any], largest: float, rounding: float) -> None:
+def _check_symmetric(K: Values, largest: float, rounding: float) -> None:
     apart = max(
         (
             float(np.abs(block - K[:, part].T.astype(np.float64, copy=False)).max(initial=0.0))
@@ -147,25 +145,25 @@ def _check_symmetric(K: NDArray[Any], largest: float, rounding: float) -> None:
         )
 
 
-def _largest(K: NDArray[Any]) -> float:
+def _largest(K: Values) -> float:
     """The largest absolute entry; nan or inf if there is one."""
     peaks = [float(np.abs(block).max(initial=0.0)) for _, block in _row_blocks(K)]
     return float(np.max(peaks, initial=0.0))
 
 
-def _row_blocks(K: NDArray[Any]) -> Iterator[tuple[slice, Array]]:
+def _row_blocks(K: Values) -> Iterator[tuple[slice, Array]]:
     step = max(1, ROWS_ENTRIES // max(K.shape[0], 1))
     for start in range(0, K.shape[0], step):
         part = slice(start, start + step)
         yield part, K[part].astype(np.float64, copy=False)
 
 
-def looks_single(K: NDArray[Any]) -> bool:
+def looks_single(K: Values) -> bool:
     """Whether every entry is exact in float32: then it was probably computed in float32."""
     with np.errstate(over="ignore"):  # infinite, and so different
         return all(np.array_equal(block.astype(np.float32), block) for _, block in _row_blocks(K))
 
 
-def precision_of(K: NDArray[Any]) -> float:
+def precision_of(K: Values) -> float:
     """Machine epsilon of the type that the entries are stored in."""
     return float(np.finfo(K.dtype if K.dtype.kind == "f" else np.float64).eps)

@@ -26,16 +26,16 @@ from proxmargin.data.designs.samples import (
     row_squares,
     squared_distances,
 )
+from proxmargin.data.inputs.kinds import Features
 from proxmargin.data.kernels.base import (
     FUNCTION_ULPS,
-    Array,
-    Index,
     Kernel,
     ProductKernel,
     check_coef0,
     check_gamma,
 )
 from proxmargin.runtime.brief import shown
+from proxmargin.runtime.types import Array, Index, Values
 
 LOSSY = 1e5  # ulps of a kernel value from which on predictions take differences
 MAX_DIFFERENCES = 2_000_000_000  # squared differences of a product computed by them: some seconds
@@ -137,7 +137,7 @@ class Precomputed(Kernel):
     def diagonal(self, X: Any) -> Array:
         return np.diagonal(X).astype(np.float64)
 
-    def anchors(self, X: Any, index: Index, numbers: Index | None = None) -> Any:
+    def anchors(self, X: Features, index: Index, numbers: Index | None = None) -> Values:
         """The numbers of the samples: no data need to be kept."""
         return np.asarray(index if numbers is None else numbers[index])
 
@@ -191,7 +191,7 @@ class Rbf(ProductKernel):
     def __post_init__(self) -> None:
         check_gamma(self.gamma)
 
-    def others(self, X: Any) -> Others:
+    def others(self, X: Values) -> Others:
         return amid(X)
 
     def standardized(self, origin: Array | None = None) -> Kernel:
@@ -268,7 +268,7 @@ class StandardizedRbf(Rbf):
     """``exp(-gamma |x - z|^2)`` of samples whose entries are off by two roundoffs. Another centre
     than their own would hide how large the entries were that have been rounded."""
 
-    def others(self, X: Any) -> Others:
+    def others(self, X: Values) -> Others:
         return about(X, np.zeros(X.shape[1]))
 
     def precisely(self, X: Any, index: Index, weights: Array) -> tuple[Array, Lost] | None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from proxmargin.compiled.clock import clock
-from proxmargin.data.designs.base import Array, Index
 from proxmargin.data.kernels.checks import IndefiniteKernelError, check_definite
 from proxmargin.data.kernels.matrix import KernelMatrix
+from proxmargin.runtime.types import Array, Index
 
 PIVOT_ULPS = 64  # Cholesky pivot in ulps of the diagonal, below which it is rounding
 SMALLEST_PIVOT = 1e-4  # over the largest residual; smaller pivots would amplify rounding

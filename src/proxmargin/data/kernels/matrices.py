@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.products import products
 from proxmargin.compiled.rounding import EPS, Lost
-from proxmargin.data.designs.base import Array, Index, PassCounter
+from proxmargin.data.designs.base import PassCounter
 from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.data.designs.samples import TILE_COLUMNS, TILE_ROWS, Others, by_rows
 from proxmargin.data.kernels.base import Kernel, ProductKernel
@@ -24,6 +24,7 @@ from proxmargin.data.kernels.functions import Custom, Precomputed
 from proxmargin.data.kernels.matrix import ROWS_ENTRIES, KernelMatrix, pieces
 from proxmargin.functions.rows import first_of_equals, live_rows, order_of_rows
 from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property
+from proxmargin.runtime.types import Array, Index, Values
 
 CACHE_BYTES = 1_000_000_000
 # blocks of kernel values
@@ -38,7 +39,7 @@ class StoredKernel(KernelMatrix):
 
     is_definite = False
 
-    def __init__(self, matrix: NDArray[Any], counter: PassCounter | None = None) -> None:
+    def __init__(self, matrix: Values, counter: PassCounter | None = None) -> None:
         self.matrix = matrix
         self.n_samples = matrix.shape[0]
         self.counter = counter or PassCounter()
@@ -95,7 +96,7 @@ class ComputedKernel(KernelMatrix):
     def __init__(
         self,
         kernel: Kernel,
-        X: Any,
+        X: Values,
         *,
         cache_bytes: int = CACHE_BYTES,
         counter: PassCounter | None = None,
@@ -166,7 +167,7 @@ class ComputedKernel(KernelMatrix):
         values[own, place[rows[own]]] = self._diagonal[rows[own]]
         return values
 
-    def single_block(self, rows: Index, columns: Index) -> NDArray[Any]:
+    def single_block(self, rows: Index, columns: Index) -> Values:
         kernel = self.kernel
         if not isinstance(kernel, ProductKernel):
             return self.block(rows, columns)
@@ -344,7 +345,7 @@ class RowCache:
 
 
 @singledispatch
-def kernel_matrix(kernel: Kernel, X: Any, *, cache_bytes: int = CACHE_BYTES) -> KernelMatrix:
+def kernel_matrix(kernel: Kernel, X: Values, *, cache_bytes: int = CACHE_BYTES) -> KernelMatrix:
     """The matrix of ``kernel`` over dense or sparse samples; of a precomputed one, that is X
     itself. Rows are cached within ``cache_bytes``. Raises ValueError: a precomputed matrix that is
     not square, finite and symmetric, or a function that is not symmetric."""
@@ -352,12 +353,12 @@ def kernel_matrix(kernel: Kernel, X: Any, *, cache_bytes: int = CACHE_BYTES) -> 
 
 
 @kernel_matrix.register
-def _(kernel: Precomputed, X: Any, *, cache_bytes: int = CACHE_BYTES) -> KernelMatrix:
+def _(kernel: Precomputed, X: Values, *, cache_bytes: int = CACHE_BYTES) -> KernelMatrix:
     return StoredKernel(checked_precomputed(X))
 
 
 @kernel_matrix.register
-def _(kernel: Custom, X: Any, *, cache_bytes: int = CACHE_BYTES) -> KernelMatrix:
+def _(kernel: Custom, X: Values, *, cache_bytes: int = CACHE_BYTES) -> KernelMatrix:
     matrix = ComputedKernel(kernel, by_rows(X), cache_bytes=cache_bytes)
     check_function(kernel, matrix.X)
     return matrix

@@ -13,10 +13,11 @@ from numpy.typing import DTypeLike, NDArray
 from proxmargin.compiled.products import compensated
 from proxmargin.compiled.products.products import placed_twice
 from proxmargin.compiled.rounding import EPS, Lost
-from proxmargin.data.designs.base import Array, Design, Index, PassCounter
+from proxmargin.data.designs.base import Design, PassCounter
 from proxmargin.data.designs.samples import TILE_ROWS
 from proxmargin.functions.rows import evenly_taken, live_rows
 from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, kept
+from proxmargin.runtime.types import Array, Index, Values
 
 ROWS_ENTRIES = 1 << 22  # entries of rows computed at a time: 32 MB
 FEWEST_ROWS = 16  # in a block, whatever its size
@@ -63,7 +64,7 @@ class KernelMatrix(ABC):
     def block(self, rows: Index, columns: Index) -> Array:
         """``K[rows][:, columns]``; only these entries are computed."""
 
-    def single_block(self, rows: Index, columns: Index) -> NDArray[Any]:
+    def single_block(self, rows: Index, columns: Index) -> Values:
         """`block`, in single precision where that takes less time."""
         return self.block(rows, columns)
 
@@ -75,7 +76,7 @@ class KernelMatrix(ABC):
     def part(self, index: Index) -> KernelMatrix:
         """The matrix of some of the samples; shares this one's counter of passes."""
 
-    def square(self, dtype: np.dtype[Any]) -> KeptSquare:
+    def square(self, dtype: np.dtype[np.generic]) -> KeptSquare:
         """The matrix of a changing set of samples in this precision; that in another is dropped."""
         known: KeptSquare | None = self.__dict__.get("_square")
         if known is None or known.store.dtype != dtype:
@@ -132,7 +133,7 @@ class KeptSquare:
         self.order: Index = np.empty(0, dtype=np.intp)
         self.store: NDArray[Any] = np.empty((0, 0), dtype)
 
-    def of(self, *groups: Index) -> tuple[Index, NDArray[Any]]:
+    def of(self, *groups: Index) -> tuple[Index, Values]:
         """An order of the samples of all groups, and an array with their kernel matrix in its first
         corner, which the next call overwrites; its diagonal may be written into.
 
@@ -196,7 +197,7 @@ class KeptSquare:
             placed_twice(values, self.store, start)
 
     @property
-    def _compute(self) -> Callable[[Index, Index], NDArray[Any]]:
+    def _compute(self) -> Callable[[Index, Index], Values]:
         single = self.store.dtype == np.float32
         return self.matrix.single_block if single else self.matrix.block
 
@@ -211,7 +212,7 @@ def pieces(index: Index, count: int) -> Iterator[Index]:
 def _without(what: str) -> Callable[..., NoReturn]:
     """A method that needs features."""
 
-    def refuse(*given: Any, **options: Any) -> NoReturn:
+    def refuse(*given: object, **options: object) -> NoReturn:
         raise TypeError(
             f"{what} was asked of a kernel matrix, which has inner products of samples but no "
             "features; a low-rank factor of it (kernels.low_rank) has some"

@@ -13,8 +13,7 @@ from proxmargin.compiled.rounding import DOMAIN_ROUNDING, weighted_sum
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.traits import Trait
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array as Array
 
 
 class Box(NamedTuple):

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from proxmargin.compiled.rounding import ROOT_STEPS, SLOPE_ROUNDING, STALLED_SLOPE, SUM_ROUNDING
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.base import Penalty
+from proxmargin.runtime.types import Array
 
 # gradients and slopes are relative to the sample weights, which sum to one
 CURVATURE_FLOOR = 1e-3  # of Newton steps, relative to the largest curvature

@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from proxmargin.functions.losses.base import Array, IndicatorDual, SupportLoss
+from proxmargin.functions.losses.base import IndicatorDual, SupportLoss
 from proxmargin.functions.penalties.base import Penalty
-
-Index = NDArray[np.intp]
+from proxmargin.runtime.types import Array, Index
 
 
 class EllipsoidLoss(SupportLoss):

@@ -17,10 +17,11 @@ from proxmargin.compiled.rounding import (
     UNIT,
     weighted_sum,
 )
-from proxmargin.functions.losses.base import Array, Box, DualForm, Loss, Wrapped
+from proxmargin.functions.losses.base import Box, DualForm, Loss, Wrapped
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.types import Array
 
 
 @dataclass(frozen=True, eq=False)

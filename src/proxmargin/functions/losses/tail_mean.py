@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING, TIE_ROUNDING
-from proxmargin.functions.losses.base import Array, Box, IndicatorDual, SupportLoss
+from proxmargin.functions.losses.base import Box, IndicatorDual, SupportLoss
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.projections import BoxHyperplane
+from proxmargin.runtime.types import Array
 
 
 def largest_nu(signs: ArrayLike, shares: ArrayLike) -> float:

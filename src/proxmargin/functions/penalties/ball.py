@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING
-from proxmargin.functions.penalties.base import MEMBERSHIP, Array, Penalty, Step
+from proxmargin.functions.penalties.base import MEMBERSHIP, Penalty, Step
 from proxmargin.functions.projections import lp_ball
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.types import Array
 
 DIVERGENCE_RANGE = 0.1  # relative distance |x - z| up to which the divergence form is used
 

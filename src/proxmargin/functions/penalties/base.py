@@ -12,10 +12,10 @@ from proxmargin.compiled.rounding import NEGLIGIBLE
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.types import Array
 
 MEMBERSHIP = 1e-9  # relative distance at which given coefficients count as in a set, or at its end
 
-Array = NDArray[np.float64]
 Step = float | NDArray[np.float64]
 
 

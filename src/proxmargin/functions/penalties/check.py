@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from proxmargin.functions.penalties.base import Array, Step
+from proxmargin.functions.penalties.base import Step
 from proxmargin.functions.penalties.custom import CustomPenalty, OwnPenalty
+from proxmargin.runtime.types import Array
 
 TOLERANCE = 1e-9  # of a law, relative to its terms
 LOOSE = 1e-6  # the same for equalities that hold at an exact prox only

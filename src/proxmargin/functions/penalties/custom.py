@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import NEGLIGIBLE, gamma
-from proxmargin.functions.penalties.base import Array, Penalty, Step
+from proxmargin.functions.penalties.base import Penalty, Step
 from proxmargin.functions.penalties.sum_to_zero import rows_sum_to_zero
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.types import Array
 
 OWN_TERMS = 64  # roundoffs, besides one a coefficient, that a value of the user may be off by
 MAX_EXPONENT = 1074  # 2^-1074 is the least positive number

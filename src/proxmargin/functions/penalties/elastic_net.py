@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.solvers.nets import Net
-from proxmargin.functions.penalties.base import Array, Penalty, Step
+from proxmargin.functions.penalties.base import Penalty, Step
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.rows import largest_of_rows, sums_of_rows
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.types import Array
 
 UNIFORM = Trait.SEPARABLE | Trait.PROX_JACOBIAN | Trait.NET | Trait.UNIFORM_NET  # of every net
 RIDGE = UNIFORM | Trait.SMOOTH_CONJUGATE | Trait.QUADRATIC_CONJUGATE

@@ -20,10 +20,11 @@ from proxmargin.compiled.projections.groups import (
 )
 from proxmargin.compiled.projections.rows import balanced_linf_prox
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING, TIE_ROUNDING
-from proxmargin.functions.penalties.base import Array, Penalty, Step
+from proxmargin.functions.penalties.base import Penalty, Step
 from proxmargin.functions.penalties.jacobian import BalancedJacobian, ProxJacobian
 from proxmargin.functions.penalties.partition import Groups
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.types import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING
 from proxmargin.functions.penalties.partition import Groups
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from proxmargin.runtime.types import Array, Index
 
 
 @dataclass(frozen=True, eq=False)

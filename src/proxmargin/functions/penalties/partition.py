@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array, Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +136,7 @@ class Groups:
         reduced: Array = ufunc.reduceat(gathered, starts[:-1], axis=0)
         return reduced
 
-    def spread(self, per_group: NDArray[Any], n_rows: int) -> NDArray[Any]:
+    def spread(self, per_group: Values, n_rows: int) -> Values:
         """The entry of ``per_group`` for the group of each oriented row, (n_rows, n_columns)."""
         if self.across_classes:
             return np.broadcast_to(per_group, (n_rows, per_group.shape[1]))

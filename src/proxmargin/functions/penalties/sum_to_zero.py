@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.projections.rows import sum_to_zero_rows, sum_to_zero_shifts
-from proxmargin.functions.penalties.base import MEMBERSHIP, Array, Penalty, Step
+from proxmargin.functions.penalties.base import MEMBERSHIP, Penalty, Step
 from proxmargin.functions.penalties.groups import GroupNorm
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.penalties.partition import Groups
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.types import Array
 
 # relative accuracy of the iterative dual norm of groups within classes; it is an upper bound, so
 # that a dual point scaled by it is feasible

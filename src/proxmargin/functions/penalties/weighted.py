@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING
 from proxmargin.compiled.solvers.nets import Net
-from proxmargin.functions.penalties.base import Array, Penalty, Step
+from proxmargin.functions.penalties.base import Penalty, Step
 from proxmargin.functions.penalties.elastic_net import ElasticNet, ridge_product, soft_threshold
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.rows import largest_of_rows, sums_of_rows
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.types import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,9 +41,7 @@ from proxmargin.models.classifiers.regularized import L2SVC, SVC
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList, combined
 from proxmargin.runtime.brief import shown
-from proxmargin.runtime.types import Estimator, Record, Values
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array, Estimator, Record, Values
 
 GIVEN = "given"
 BELOW = 1e-9  # relative: an objective so far below the lower bound is not rounding

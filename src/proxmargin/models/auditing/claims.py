@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
@@ -29,9 +29,7 @@ from proxmargin.optimality.certificates.certificate import Certificate, Gap, low
 from proxmargin.optimality.certificates.certify import certify as certified
 from proxmargin.optimality.certificates.representer import enclosed_model
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.types import Estimator, Values
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array, Estimator, Values
 
 SAME_COEF = 1e-9  # relative change of coefficients by a projection that is rounding
 SAME_SUPPORT = 1e-12  # relative difference up to which rows of the data are support vectors

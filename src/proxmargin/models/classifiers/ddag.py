@@ -38,11 +38,8 @@ from proxmargin.models.fitting.notebook import CertifiedEstimator
 from proxmargin.models.fitting.parameters import NAMES
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
 from proxmargin.runtime.brief import shown, users_level, with_pages
-from proxmargin.runtime.types import Estimator, Values
+from proxmargin.runtime.types import Array, Estimator, Index, Values
 from proxmargin.solvers.loop.solver import Stop
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 OF_FEATURES = ("n_features_in_", *NAMES)  # what `validated` notes
 # seconds for a pair when no time is left: enough for the null model and its certificate
@@ -90,7 +87,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
     3
     """
 
-    estimator: Any = None
+    estimator: Estimator | None = None
     _: KW_ONLY
     n_jobs: int | None = None
 

@@ -41,10 +41,8 @@ from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.fitting.parameters import FeatureParameters, ThreadParameters
 from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.optimality.problem import Point
-from proxmargin.runtime.types import Record
+from proxmargin.runtime.types import Array, Record
 from proxmargin.solvers.loop.report import Solution
-
-Array = NDArray[np.float64]
 
 # solvers for binary problems; for the hinge; and for all problems with an elastic net
 BINARY = "'b-pgh', 'b-pgh-2', 'gcd', 'fapg', 'fapg-ws', 'newton'"

@@ -9,7 +9,6 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import UNIT, Enclosed
 from proxmargin.data.designs import DenseDesign, Design, StandardizedDesign, as_design, moments
@@ -39,16 +38,13 @@ from proxmargin.optimality.certificates.representer import Representer, certify_
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import affordable
-from proxmargin.runtime.types import Values
+from proxmargin.runtime.types import Array, Index, Values
 from proxmargin.solvers.choice.names import better_with_all_work
 from proxmargin.solvers.dual.decomposition import BlockDecomposition
 from proxmargin.solvers.loop.minimize import require_suitable
 from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.solver import TINY_WORK, Stop, UnsuitableSolverError
 from proxmargin.solvers.ridge.newton import RidgeNewton
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 MAX_FACTORED_SAMPLES = 2000  # up to which a stalled decomposition is followed by an interior point
 # fitted attributes that only nonlinear kernels have

@@ -13,7 +13,6 @@ from proxmargin.compiled.clock import clock
 from proxmargin.data.designs import DenseDesign
 from proxmargin.data.kernels.low_rank import LowRankFactor, factorise
 from proxmargin.data.kernels.matrix import KernelMatrix
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.representer import (
     Representer,
@@ -23,6 +22,7 @@ from proxmargin.optimality.certificates.representer import (
 )
 from proxmargin.optimality.problem import Point, Problem, is_interior
 from proxmargin.runtime.threads import operations_in
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.solver import Stop
 

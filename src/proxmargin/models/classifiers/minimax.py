@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.compiled.clock import clock
@@ -30,10 +29,9 @@ from proxmargin.models.limits.kappa import Largest, clear_kappa, largest_kappa
 from proxmargin.optimality.certificates.certificate import Gap, combined
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.brief import users_level
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.shared.batched_labels import Axes, FisherSpectra, FitsLabelings
-
-Array = NDArray[np.float64]
 
 KAPPA_ACCURACY = 1e-6  # relative, of kappa_max
 UNCERTAIN_KAPPA = 100.0  # beyond it rounding decides whether kappa_max is finite

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from proxmargin.compiled.clock import clock
 from proxmargin.data.designs import Design
@@ -56,12 +56,10 @@ from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import better_start, null_point
 from proxmargin.runtime.brief import shown
-from proxmargin.runtime.types import Record, Values
+from proxmargin.runtime.types import Array, Record, Values
 from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.run import Certify
 from proxmargin.solvers.loop.solver import BUDGET_FACTOR, State
-
-Array = NDArray[np.float64]
 
 _SOLVERS = (
     "'linear-program', 'multiplier-newton', 'ssnal', 'fapg-ssnal', 'fbpd', for the smooth losses "

@@ -11,7 +11,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import Enclosed
 from proxmargin.data.designs import Design
@@ -32,6 +31,7 @@ from proxmargin.models.limits.binary_data import KERNEL_RANK
 from proxmargin.models.limits.nu import ProgramTooLargeError, smallest_nu
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array, Index
 from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.shared.batched_labels import (
     Axes,
@@ -41,9 +41,6 @@ from proxmargin.solvers.shared.batched_labels import (
     fit_labelings,
     suits,
 )
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 logger = logging.getLogger("proxmargin")
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proxmargin.data.designs import Design
 from proxmargin.data.inputs.kinds import KernelChoice, OneVsRest, Width
@@ -23,6 +22,7 @@ from proxmargin.models.fitting.documented import documented_kernels
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.optimality.problem import Problem
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.shared.batched_labels import (
     Axes,
     DualBoxes,
@@ -31,8 +31,6 @@ from proxmargin.solvers.shared.batched_labels import (
     fit_labelings,
     suits,
 )
-
-Array = NDArray[np.float64]
 
 _FIRST_ORDER = "'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'"
 

@@ -17,10 +17,9 @@ from proxmargin.data.inputs.targets import Targets
 from proxmargin.functions.losses import Loss, MarginLoss, MarginSum, wrong_classes
 from proxmargin.functions.penalties import GroupNorm, Penalty, SumToZero, SumToZeroGroups
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array, Index
 from proxmargin.solvers.loop.report import Solution, Status
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 Features = slice | NDArray[np.integer]
 ALL = slice(None)
 

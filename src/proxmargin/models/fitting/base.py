@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from proxmargin.data.designs import Design, RowView, StandardizedDesign, as_design, standardized
 from proxmargin.data.inputs.aligned import by_sample
@@ -37,14 +37,11 @@ from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.brief import shown, with_pages
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import beside
-from proxmargin.runtime.types import Record, Values
+from proxmargin.runtime.types import Array, Index, Record, Values
 from proxmargin.solvers.loop.report import interval_of
 from proxmargin.solvers.loop.solver import RULES, Solver
 from proxmargin.solvers.resuming.journal import Identity, journal_of
 from proxmargin.solvers.shared.batched_labels import Axes, FitsLabelings
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # values of multi_class in other libraries
 ELSEWHERE = {

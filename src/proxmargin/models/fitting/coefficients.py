@@ -13,7 +13,7 @@ from proxmargin.data.designs import as_design, moments
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.validation import validated_features, validated_weights
 from proxmargin.runtime.optional import optional
-from proxmargin.runtime.types import Estimator, Values
+from proxmargin.runtime.types import Array, Estimator, Index, Values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,9 +29,6 @@ from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.beyond_memory import is_beyond_memory
 from proxmargin.models.fitting.bases import TransformerMixin
 from proxmargin.runtime.brief import users_level
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 class Coefficient(NamedTuple):

@@ -14,9 +14,8 @@ from proxmargin.data.inputs.parameters import check_magnitude, real_numbers
 from proxmargin.optimality.problem import Problem
 from proxmargin.optimality.unpenalised import are_separated
 from proxmargin.runtime.brief import shown, users_level
-from proxmargin.runtime.types import Estimator
+from proxmargin.runtime.types import Array, Estimator
 
-Array = NDArray[np.float64]
 Bounds = tuple[Array, Array]
 
 LEAST_FACTOR = 1e-16  # over the largest one; float64 certificates cannot resolve smaller factors

@@ -15,7 +15,6 @@ from threading import local
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from proxmargin.compiled.clock import clock
@@ -40,6 +39,7 @@ from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import free_bytes
 from proxmargin.runtime.threads import quiet_threads, threads_here
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.callbacks import History, Progress
 from proxmargin.solvers.choice.names import Choice, choose, named_solver, solve
 from proxmargin.solvers.loop.minimize import minimize
@@ -48,7 +48,6 @@ from proxmargin.solvers.loop.run import Certify
 from proxmargin.solvers.loop.solver import OVERRUN, RULES, TINY_WORK, Effort, Solver, State, Stop
 from proxmargin.solvers.resuming.journal import UNRECORDED, Journal
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 TINY_ENTRIES = 50_000  # features and inner products of the samples of a tiny problem

@@ -36,9 +36,7 @@ from proxmargin.models.fitting.bases import ClassifierMixin
 from proxmargin.models.fitting.coefficients import HasCoefficients
 from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.optional import library_of
-from proxmargin.runtime.types import Estimator, Values
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array, Estimator, Values
 
 
 class PredictsByScores(HasCoefficients, ClassifierMixin):

@@ -20,7 +20,7 @@ from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.data.kernels.low_rank import factorise
 from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix
-from proxmargin.functions.losses.base import Array
+from proxmargin.runtime.types import Array
 
 CLEAR_RANK = 1e-10  # above it they are known to some digits, whatever the order of the samples
 RANK_TOLERANCE = 1e-13  # singular or eigenvalue over the largest one, below which it is rounding

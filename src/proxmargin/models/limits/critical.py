@@ -10,7 +10,6 @@ from scipy import sparse
 
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING, SLOPE_ROUNDING, TINY
 from proxmargin.data.designs.base import Design
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties import (
     ElasticNet,
     GroupL2,
@@ -22,6 +21,7 @@ from proxmargin.functions.penalties import (
 )
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point, smooth_critical_strength
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.choice.names import choose, solve
 from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns

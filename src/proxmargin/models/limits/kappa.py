@@ -20,7 +20,6 @@ from proxmargin.data.designs.views import in_short_coordinates
 from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import check_choice
 from proxmargin.data.kernels.matrix import KernelDesign
-from proxmargin.functions.losses.base import Array
 from proxmargin.models.limits.binary_data import (
     CLEAR_RANK,
     RANK_TOLERANCE,
@@ -31,6 +30,7 @@ from proxmargin.models.limits.binary_data import (
     with_features,
 )
 from proxmargin.runtime.threads import affordable, eigen_work, gram_work
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.shared.numerical import MAX_SIDE
 
 MODELS = ("fda", "mpm")

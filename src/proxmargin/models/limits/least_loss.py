@@ -21,12 +21,13 @@ from proxmargin.data.designs.views import (
     rescaled,
     standardized,
 )
-from proxmargin.functions.losses.base import Array, Loss
+from proxmargin.functions.losses.base import Loss
 from proxmargin.functions.penalties.elastic_net import ElasticNet
 from proxmargin.functions.traits import Trait
 from proxmargin.models.limits.binary_data import CLEAR_RANK
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.programs.gauge_columns import Atoms, gauge_columns
 from proxmargin.solvers.programs.linear_program import (
     HingeProgram,

@@ -19,7 +19,6 @@ from proxmargin.data.designs import Design, standardized
 from proxmargin.data.designs.views import rescaled
 from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.kernels.matrix import kernel_matrix_of
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.margins.hinge import Hinge
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.losses.tail_mean import largest_nu
@@ -33,6 +32,7 @@ from proxmargin.models.limits.binary_data import (
 )
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.threads import affordable
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.interior.interior_point import InteriorPoint
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.solver import Stop

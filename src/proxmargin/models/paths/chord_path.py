@@ -30,6 +30,7 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import factor_work, quiet_threads
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.choice.names import choose
 from proxmargin.solvers.interior.active_set import ActiveSet
 from proxmargin.solvers.l1.chord_engine import ChordEngine, stepwise
@@ -39,7 +40,6 @@ from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.ridge.newton import RidgeNewton
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 NAME = ChordNewton.name

@@ -22,10 +22,8 @@ from proxmargin.models.paths.grid import ALPHA, at_strength, problems_of, streng
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.runtime.types import Estimator
+from proxmargin.runtime.types import Array, Estimator
 from proxmargin.solvers.loop.report import Solution, Status
-
-Array = NDArray[np.float64]
 
 LOOSE_TOL = 1e-5  # relative gap above which a path is to choose a strength
 FURTHEST = (

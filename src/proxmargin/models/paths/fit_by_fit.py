@@ -11,7 +11,7 @@ from copy import copy
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -31,9 +31,8 @@ from proxmargin.models.paths.grid import at_strength, default_grid, unfitted, va
 from proxmargin.optimality.problem import Point
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
-from proxmargin.runtime.types import Estimator, Facts, Values
+from proxmargin.runtime.types import Array, Estimator, Facts, Values
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 LARGEST_SHARE = 0.9  # of the largest kappa, near which the margin vanishes

@@ -23,10 +23,9 @@ from proxmargin.optimality.certificates.certificate import (
 )
 from proxmargin.optimality.problem import Point
 from proxmargin.runtime.brief import users_level
-from proxmargin.runtime.types import Record
+from proxmargin.runtime.types import Array, Record
 from proxmargin.solvers.loop.report import Solution, Status
 
-Array = NDArray[np.float64]
 Index = NDArray[np.integer]
 
 MOST_NARROW = np.iinfo(np.int32).max  # SciPy reads wider indices for whether they fit this

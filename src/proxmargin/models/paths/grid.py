@@ -27,9 +27,8 @@ from proxmargin.optimality.unpenalised import (
     smooth_critical_strength,
 )
 from proxmargin.runtime.brief import shown, users_level
-from proxmargin.runtime.types import Record, Values
+from proxmargin.runtime.types import Array, Record, Values
 
-Array = NDArray[np.float64]
 Estimator = TypeVar("Estimator", bound=MarginEstimator)
 
 

@@ -50,12 +50,11 @@ from proxmargin.runtime.brief import Listing, html_line, users_level, with_pages
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.progress import ProgressBar
-from proxmargin.runtime.types import Values
+from proxmargin.runtime.types import Array, Values
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 SHOWN = 10  # strengths in a notebook
 

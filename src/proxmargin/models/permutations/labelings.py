@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from proxmargin.compiled.rounding import EPS, score_levels
+from proxmargin.runtime.types import Array, Mask
 
 Codes = NDArray[np.integer]
 """Class indices, (n_samples,) or (n_samples, n_labelings)."""
@@ -118,8 +119,6 @@ def _rows_of(groups: Codes) -> list[Codes]:
     return np.split(order, np.cumsum(np.bincount(groups))[:-1])
 
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Statistic = Callable[[Array, Mask], Array]
 """From projections (n_samples, n_labelings) and the members of the second class to a number a
 labeling; the larger, the farther apart."""

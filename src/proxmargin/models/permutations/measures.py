@@ -35,10 +35,9 @@ from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.permutations.labelings import Codes, Statistic
 from proxmargin.models.selection.scoring import of_second_class, splitter_of
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.runtime.types import Estimator, Record, Values
+from proxmargin.runtime.types import Array, Estimator, Record, Values
 from proxmargin.solvers.shared.batched_labels import Axes, principal_axes
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 MOST_SIDE = 2000  # of the smaller Gram matrix of the data that is decomposed: seconds

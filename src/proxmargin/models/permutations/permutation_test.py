@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from proxmargin.data.inputs.aligned import by_sample, checked_groups
-from proxmargin.data.inputs.kinds import Labels
+from proxmargin.data.inputs.kinds import Labels, Seed, Splits
 from proxmargin.data.inputs.parameters import (
     SEEDS,
     check_number,
@@ -52,9 +51,7 @@ from proxmargin.runtime.brief import html_line, users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import Carried, quiet_threads
-from proxmargin.runtime.types import Estimator, Values
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array, Estimator, Values
 
 ACCURACY = ("accuracy", "accuracy-cv")  # the first is the name, the second says how
 TIE = 1e-7  # relative difference of statistics that are equal up to rounding: mirrored labelings
@@ -153,9 +150,9 @@ def permutation_test(
     statistic: str = "mean-difference",
     n_permutations: int = 1000,
     groups: Labels | None = None,
-    cv: Any = 5,
+    cv: Splits = 5,
     n_jobs: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     verbose: int = 0,
 ) -> PermutationTest:
     """Test whether two classes have the same distribution (direction, projection, permutation).

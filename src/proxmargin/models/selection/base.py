@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.kinds import Features, Labels, Scoring, Seed, Splits
@@ -64,9 +64,7 @@ from proxmargin.runtime.brief import shown, with_pages
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import is_on_cluster, on_cluster, quiet_threads, threads_here
-from proxmargin.runtime.types import Facts
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array, Facts
 
 # range of C when only a count is given with a nonlinear kernel: the critical strength is not known
 KERNEL_RANGE = (0.01, 1000.0)

@@ -50,9 +50,8 @@ from proxmargin.models.selection.scoring import (
     weight_argument,
 )
 from proxmargin.runtime.brief import users_level, with_pages
-from proxmargin.runtime.types import Estimator, Facts, Values
+from proxmargin.runtime.types import Array, Estimator, Facts, Values
 
-Array = NDArray[np.float64]
 Metadata = Mapping[str, Any]
 
 FEWEST_COUNTED = 0.5  # mean weight below which weights are likely shares, and not counts

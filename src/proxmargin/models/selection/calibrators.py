@@ -17,11 +17,9 @@ from sklearn.linear_model import LogisticRegression
 
 from proxmargin.compiled.rounding import EPS
 from proxmargin.models.fitting.base import MarginEstimator
-from proxmargin.runtime.types import Estimator
+from proxmargin.runtime.types import Array, Estimator, Mask
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 Map = Callable[[Array], Array]
 """From scores to log-odds of the second class."""
 

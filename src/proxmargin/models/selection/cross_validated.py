@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from proxmargin.data.inputs.kinds import KernelChoice, Labels, MultiClass, OneVsRest, Width
 from proxmargin.models.classifiers.elastic_net import (
@@ -21,8 +21,8 @@ from proxmargin.models.classifiers.regularized import SVC, LogisticRegression
 from proxmargin.models.fitting.coefficients import SelectsFeatures
 from proxmargin.models.fitting.parameters import FeatureParameters, KernelParameters
 from proxmargin.models.selection.base import CrossValidated
+from proxmargin.runtime.types import Array
 
-Array = NDArray[np.float64]
 Class = TypeVar("Class", bound=type[CrossValidated])
 
 _OF_ALPHA = """alphas : int or (n_alphas,), default 100

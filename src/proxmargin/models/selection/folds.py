@@ -37,10 +37,7 @@ from proxmargin.optimality.unpenalised import are_separated, null_point
 from proxmargin.runtime.brief import shown, users_level
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.runtime.types import Facts, Values
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from proxmargin.runtime.types import Array, Facts, Index, Values
 
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)  # gammas of relaxed=True, those of glmnet
 VALUE_ROUNDING = 1e-12  # relative rounding of an objective, added to gaps that are not small

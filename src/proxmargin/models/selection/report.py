@@ -25,13 +25,11 @@ from proxmargin.models.selection.scoring import splitter_of
 from proxmargin.models.selection.stability.selector import StabilitySelection
 from proxmargin.models.selection.stability.units import partners_of
 from proxmargin.runtime.optional import optional
-from proxmargin.runtime.types import Estimator, Record, Values
+from proxmargin.runtime.types import Array, Estimator, Index, Record, Values
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 MOST_PARTNERS = 5  # named for each feature
 

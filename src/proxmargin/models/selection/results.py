@@ -9,7 +9,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -26,12 +26,11 @@ from proxmargin.models.selection.folds import NO_REFIT, Fold, Judged, ValidatedR
 from proxmargin.models.selection.scoring import names_checked, score_of
 from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.optional import optional
-from proxmargin.runtime.types import Values
+from proxmargin.runtime.types import Array, Values
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 
 # mean scores closer than this count as equal: the order of summation alone may make them differ
 TIE = 1e-12

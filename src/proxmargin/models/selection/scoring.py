@@ -57,7 +57,7 @@ from proxmargin.data.inputs.validation import offset_argument
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.runtime.brief import shown, users_level
-from proxmargin.runtime.types import Estimator, Facts, Values
+from proxmargin.runtime.types import Array, Estimator, Facts, Values
 
 DEFAULT_FOLDS = 5  # of cv=None, as in scikit-learn
 
@@ -174,9 +174,6 @@ def weight_argument(estimator: Estimator) -> str:
     if isinstance(estimator, BaseSearchCV):  # whose fit passes its arguments on
         return weight_argument(estimator.estimator)
     raise TypeError(f"{type(estimator).__name__} takes no sample_weight")
-
-
-Array = NDArray[np.float64]
 
 
 class Models(Protocol):

@@ -11,9 +11,9 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from proxmargin.compiled.rounding import SUM_ROUNDING, TINY
-from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point
 from proxmargin.runtime.brief import MET, UNMET, html_line
+from proxmargin.runtime.types import Array, Record
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Certificate:
     def _repr_html_(self) -> str:
         return _in_html(self)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         return asdict(self)
 
     def scaled(self, factor: float) -> Certificate:
@@ -216,7 +216,7 @@ def _in_html(found: Certificate | CertificateList) -> str:
 
 
 def combined(
-    certificates: Sequence[Certificate], classes: Iterable[Any] = ()
+    certificates: Sequence[Certificate], classes: Iterable[object] = ()
 ) -> Certificate | CertificateList:
     """The certificate of a model: of its one problem, or of all that make it up, one a class."""
     return certificates[0] if len(certificates) == 1 else CertificateList(certificates, classes)

@@ -17,7 +17,6 @@ import numpy as np
 
 from proxmargin.compiled.rounding import FURTHER_TERMS, UNIT, Enclosed, gamma, weighted_sum
 from proxmargin.data.designs import Design, precise_sums
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.rounding_terms import (
@@ -30,6 +29,7 @@ from proxmargin.optimality.certificates.rounding_terms import (
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import with_optimal_unpenalised
 from proxmargin.runtime.memory import CACHED_ENTRIES, empty_beside
+from proxmargin.runtime.types import Array
 
 REFINED_FRACTION = 0.1  # rounding over gap, from which on products are compensated
 REFINABLE_GAP = 10.0  # largest gap less the gain of the safe multiple, in units of the tolerance

@@ -18,11 +18,11 @@ import numpy as np
 
 from proxmargin.compiled.rounding import FURTHER_TERMS, UNIT, Enclosed, Lost, gamma
 from proxmargin.data.kernels.matrix import KernelMatrix, kernel_matrix_of
-from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import REFINED_FRACTION
 from proxmargin.optimality.certificates.rounding_terms import safe_multiple
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array
 
 TRIAL_MULTIPLES = 0.5 ** np.arange(12.0)  # of a dual point, tried if its norm is only bounded
 CANCELLATION_SHARE = 0.9  # |merged| over |weights|, below which equal samples are merged

@@ -9,11 +9,11 @@ import numpy as np
 
 from proxmargin.compiled.rounding import FURTHER_TERMS, UNIT, Enclosed, gamma
 from proxmargin.data.kernels.matrix import KernelDesign
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import unpenalised_columns
+from proxmargin.runtime.types import Array
 
 RELEASED_SLOPE = 1e-9  # pulled-back dual of an unpenalised feature, per unit, above rounding
 FAR_BEYOND = 1e30  # multiple of a rounding error that is outside any domain

@@ -18,9 +18,9 @@ from proxmargin.compiled.solvers.hinge_newton import (
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.dense import DenseDesign
-from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import cached_property
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.augmented.hinge_system import (
     COPIED_ENTRIES,
     WIDE,

@@ -16,9 +16,9 @@ from proxmargin.compiled.solvers.multiplier_newton import add_curvature
 from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.dense import GRAM_ROWS
 from proxmargin.data.designs.views import StandardizedDesign, in_short_coordinates
-from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import BLOCK_ENTRIES, Remembers, cached_property
+from proxmargin.runtime.types import Array
 
 Ids = NDArray[np.intp]
 Indices = NDArray[np.signedinteger]

@@ -13,8 +13,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.functions.losses.base import Array
 from proxmargin.runtime.threads import affordable, factor_work, gram_work
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.augmented.block import Block, ColumnClassPairs, CurvedSamples
 from proxmargin.solvers.augmented.hinge_system import WIDE
 from proxmargin.solvers.shared.numerical import (

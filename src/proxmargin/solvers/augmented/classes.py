@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
 from proxmargin.compiled.solvers.multiplier_newton import smoothed_classes
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.classes.multinomial import CrammerSinger
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.augmented.block import Block, CurvedSamples, class_coordinates
 from proxmargin.solvers.augmented.class_system import class_system
 from proxmargin.solvers.augmented.multipliers import (

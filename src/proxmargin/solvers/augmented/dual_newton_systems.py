@@ -18,10 +18,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.data.designs.base import Array, Design
+from proxmargin.data.designs.base import Design
 from proxmargin.functions.penalties.jacobian import BalancedJacobian, BlockRoot, ProxJacobian, Root
 from proxmargin.runtime.memory import cached_property
 from proxmargin.runtime.threads import affordable, factor_work
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.shared.numerical import (
     CG_STEPS,
     CG_TOLERANCE,

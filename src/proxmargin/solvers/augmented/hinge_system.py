@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.products.products import gather, scatter
 from proxmargin.compiled.solvers.hinge_newton import gathered_columns, gathered_rows
-from proxmargin.data.designs.base import Array, Design, subtract_outer
+from proxmargin.data.designs.base import Design, subtract_outer
 from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.data.designs.sparse import SparseDesign
 from proxmargin.runtime.memory import cached_property, kept
 from proxmargin.runtime.threads import affordable, factor_work, gram_work
+from proxmargin.runtime.types import Array, Index
 from proxmargin.solvers.shared.numerical import (
     CG_STEPS,
     CG_TOLERANCE,
@@ -34,7 +35,6 @@ from proxmargin.solvers.shared.numerical import (
     inverse_of,
 )
 
-Index = NDArray[np.intp]
 # multiply-adds to form a system, up to which a compiled step on a copy of its data is fastest
 GATHERED_WORK = 1 << 25
 COPIED_ENTRIES = 1 << 21  # entries up to which a part is copied, as it is read often: 16 MB

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.compiled.solvers.nets import Net
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.classes.multinomial import CrammerSinger
 from proxmargin.functions.rows import largest_of_rows, live_rows
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import kept
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.augmented.binary import BinaryHinge
 from proxmargin.solvers.augmented.classes import MulticlassHinge
 from proxmargin.solvers.augmented.multipliers import HingeModel, MultiplierState

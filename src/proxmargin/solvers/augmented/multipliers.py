@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import ARMIJO_FRACTION
 from proxmargin.data.designs.base import Design
-from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import Remembers
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.loop.solver import GAP_REDUCTION, State, Stop
 from proxmargin.solvers.shared.numerical import END_SLOPE_FRACTION, LINE_SEARCH_STEPS
 

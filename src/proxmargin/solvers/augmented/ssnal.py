@@ -9,11 +9,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from proxmargin.compiled.rounding import MIN_DAMPING, SLOPE_ROUNDING, SUM_ROUNDING
-from proxmargin.data.designs.base import Array, Design
+from proxmargin.data.designs.base import Design
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import cached_property
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.augmented.dual_newton_systems import DualNewtonSystem, newton_direction
 from proxmargin.solvers.augmented.multipliers import (
     NEWTON_STEPS,

@@ -20,6 +20,7 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import NEGLIGIBLE_LOSS, null_point
 from proxmargin.runtime.brief import shown
 from proxmargin.runtime.threads import affordable
+from proxmargin.runtime.types import Facts
 from proxmargin.solvers.augmented.multiplier_newton import MultiplierNewton
 from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.choice.rules import FALLBACK, FAPG, INTERIOR_POINT, Rule, rules_for
@@ -101,7 +102,7 @@ class RuleTable:
 
 
 @cache
-def _made(make: Callable[..., Solver[Any]], **options: Any) -> Solver[Any]:
+def _made(make: Callable[..., Solver[Any]], **options: object) -> Solver[Any]:
     """A solver; as solvers are immutable, all problems share it."""
     return make(**options)
 
@@ -415,7 +416,7 @@ def suitable(problem: Problem) -> list[str]:
     return [name for name, make in SOLVERS.items() if make().objection(problem) is None]
 
 
-def named_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solver[Any]:
+def named_solver(name: str, options: Facts, problem: Problem) -> Solver[Any]:
     """The solver called ``name`` with ``options``; errors say what would work instead."""
     if name in RETIRED:
         raise ValueError(f"there is no solver {name!r} any more: it is now {RETIRED[name]}")
@@ -441,5 +442,5 @@ def named_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Sol
     return solver
 
 
-def _listed(names: Any) -> str:
+def _listed(names: list[str]) -> str:
     return ", ".join(repr(name) for name in names)

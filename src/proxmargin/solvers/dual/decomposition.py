@@ -28,13 +28,12 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import SLOPE_ROUNDING
 from proxmargin.compiled.solvers.decomposition import pairwise
-from proxmargin.data.designs.base import Index
 from proxmargin.data.kernels.checks import IndefiniteKernelError
 from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, kernel_matrix_of
-from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import kept
 from proxmargin.runtime.threads import affordable
+from proxmargin.runtime.types import Array, Index
 from proxmargin.solvers.interior.box_program import box_of, has_ridge
 from proxmargin.solvers.loop.solver import (
     CLAIM_FRACTION,

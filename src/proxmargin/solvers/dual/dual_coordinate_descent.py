@@ -17,9 +17,9 @@ from proxmargin.compiled.solvers.dual_coordinates import (
     products,
     summed,
 )
-from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import null_point
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.dual.dual_rows import (
     dual_bound,
     implied,

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 
 from proxmargin.compiled.solvers.dual_coordinates import NEAREST, DualTerms, StoredRows, squares
 from proxmargin.data.designs.base import Design
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.margins.logistic import Logistic
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.memory import CACHED_ENTRIES, kept, unlocked
+from proxmargin.runtime.types import Array, Values
 from proxmargin.solvers.interior.box_program import box_objection, has_ridge
 from proxmargin.solvers.shared.margin_model import KINK_TOLERANCE
 
@@ -105,7 +104,7 @@ def _new_rows(design: Design, key: Array) -> Rows:
 
 
 @kept
-def _stored_rows(base: Design) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _stored_rows(base: Design) -> tuple[Values, Values, Values]:
     if base.compressed is not None:
         matrix = base.compressed.by_rows
         return unlocked(matrix.data), unlocked(matrix.indices), unlocked(matrix.indptr)
@@ -114,7 +113,7 @@ def _stored_rows(base: Design) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]
     return _by_rows(unlocked(matrix)).reshape(-1), np.empty(0, dtype=np.int32), starts
 
 
-def _by_rows(matrix: NDArray[Any]) -> NDArray[Any]:
+def _by_rows(matrix: Values) -> Values:
     """The matrix in C order: itself, or a copy that is made some rows at a time."""
     if matrix.flags.c_contiguous:
         return matrix

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import DIAGONAL_SHIFT, TINY
-from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.threads import factor_work, gram_work
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.interior.box_program import (
     BoxProgram,
     Solve,

@@ -16,7 +16,7 @@ import numpy as np
 
 from proxmargin.compiled.rounding import SUM_ROUNDING
 from proxmargin.compiled.solvers.box_program import MIN_STEP
-from proxmargin.functions.losses.base import Array
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.interior.box_program import BoxProgram, Solve
 from proxmargin.solvers.interior.boxes import (
     Factored,

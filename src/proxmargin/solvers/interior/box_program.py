@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.views import StandardizedDesign
-from proxmargin.functions.losses.base import Array, Box
+from proxmargin.functions.losses.base import Box
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import kept
 from proxmargin.runtime.threads import factor_work, gram_work
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.shared.numerical import cholesky
 
 LARGEST = 6_000  # side of a factored matrix: 288 MB

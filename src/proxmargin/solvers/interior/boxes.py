@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.solvers.box_program import BOUNDARY_FRACTION, MIN_STEP
-from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Problem
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.interior.box_program import BoxProgram, Solve
 
 BACKTRACKING = 0.9  # factor on a step that would leave a curved part of the boundary

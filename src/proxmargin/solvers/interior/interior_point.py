@@ -10,12 +10,12 @@ import numpy as np
 
 from proxmargin.compiled.rounding import TINY
 from proxmargin.compiled.solvers.box_program import FEASIBLE, MIN_STEP
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.elastic_net import Ridge
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import kept
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.interior.active_set import (
     MAX_FACES,
     ExactSolution,

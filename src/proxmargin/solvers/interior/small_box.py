@@ -9,9 +9,9 @@ import numpy as np
 
 from proxmargin.compiled.solvers.box_program import box_minimum
 from proxmargin.data.kernels.matrix import KernelDesign
-from proxmargin.functions.losses.base import Array
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import kept
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.interior.box_program import box_objection, box_of, has_ridge
 from proxmargin.solvers.loop.solver import Solver, State, Stop
 

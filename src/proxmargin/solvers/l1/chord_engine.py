@@ -7,7 +7,7 @@ their number of steps, and at a strength that they cannot solve to the tolerance
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,9 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import are_separated, null_point, unpenalised_columns
 from proxmargin.runtime.memory import kept
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.l1.newton import ENTRIES_PER_CALL, WORK_PER_CALL
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 DUAL_POINTS = 16  # dimension of the subspace of former dual points q, kept with products X'q
@@ -263,7 +263,7 @@ def stepwise(before: float, l1: Array, l2: Array) -> tuple[Array, Array, Index]:
     return l1[owner] * above, l2[owner] * above, last
 
 
-def _data(problem: Problem, store: Store, loss: Any) -> Data:
+def _data(problem: Problem, store: Store, loss: object) -> Data:
     """The problem over all stored samples; those outside of the subset weigh nothing."""
     design, margins, net = problem.design, problem.margins, problem.net
     base, centre, scale = design.stored

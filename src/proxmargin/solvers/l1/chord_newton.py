@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.compiled.rounding import SUM_ROUNDING
-from proxmargin.data.designs.base import Array
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.l1.chord_engine import ENTRIES_PER_SAMPLE, ChordEngine
 from proxmargin.solvers.l1.newton import WORK_PER_CALL
 from proxmargin.solvers.loop.solver import CLAIM_FRACTION, GapState, Solver, Stop, at_least_one

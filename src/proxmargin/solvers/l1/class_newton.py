@@ -18,11 +18,11 @@ from proxmargin.compiled.solvers.class_newton import (
 )
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.newton import ROUNDING_VIOLATION
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.classes.comparison import SmoothComparison
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.l1.newton import (
     CLOSED_SET_FORCING,
     POLISHED_VIOLATION,

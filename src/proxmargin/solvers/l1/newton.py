@@ -19,12 +19,13 @@ from proxmargin.compiled.rounding import CONSTANT_VARIANCE
 from proxmargin.compiled.solvers.nets import Net
 from proxmargin.compiled.solvers.newton import ROUNDING_VIOLATION
 from proxmargin.compiled.solvers.proximal_newton import newton_steps, violations_and_gap
-from proxmargin.data.designs.base import Array, Design
+from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.samples import narrow_indices
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import (

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from proxmargin.compiled.rounding import EPS, MIN_DAMPING
@@ -19,7 +18,7 @@ from proxmargin.compiled.solvers.quadratic_model import (
     quadratic_minimum,
     room_for,
 )
-from proxmargin.data.designs.base import Array, Design, Sweep, SweepPoint
+from proxmargin.data.designs.base import Design, Sweep, SweepPoint
 from proxmargin.functions.losses.margins.margin import MarginLoss
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.losses.shifted import Shifted
@@ -27,13 +26,12 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import empty_beside
+from proxmargin.runtime.types import Array, Index
 from proxmargin.solvers.l1.newton import CLOSED_SET_FORCING, ProximalNewton
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.solver import Solver, State, Stop, at_least_one, check_flags
 from proxmargin.solvers.shared.margin_model import next_damping
 from proxmargin.solvers.shared.numerical import LINE_SEARCH_TOLERANCE
-
-Index = NDArray[np.intp]
 
 # the model of a sample of the rows, where the method starts
 SAMPLE_GAP = 1e-4  # relative duality gap; a sample of m rows is off by about (features / m)

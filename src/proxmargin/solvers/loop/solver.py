@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from proxmargin.compiled.clock import clock
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array
 
 # seconds after the time limit from which on even a first step is cut short
 OVERRUN = 0.5
@@ -40,7 +40,7 @@ class StoppingRule(ABC):
     """How estimators and solvers name it (`Solver.rules`)."""
 
     @abstractmethod
-    def met(self, state: Any) -> bool:
+    def met(self, state: object) -> bool:
         """Whether the last iteration, which led to this state of a solver, meets it."""
 
 
@@ -345,7 +345,7 @@ class State:
     # it: the run is not taken for stalled soon after it
     moved_at: int = 0
 
-    def but(self, **changes: Any) -> Self:
+    def but(self, **changes: object) -> Self:
         """The same state with other values of some attributes. Does what `dataclasses.replace` does
         in a tenth of its time, as every step makes a state."""
         assert changes.keys() <= self.__dict__.keys(), sorted(changes)

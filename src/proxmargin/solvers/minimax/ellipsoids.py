@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack
 
 from proxmargin.compiled.rounding import SUM_ROUNDING
-from proxmargin.data.designs.base import Array, Design, subtract_outer
+from proxmargin.data.designs.base import Design, subtract_outer
 from proxmargin.data.designs.views import (
     AllFeatures,
     Coordinates,
@@ -21,6 +21,7 @@ from proxmargin.functions.losses.minimax import EllipsoidLoss
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.memory import kept
 from proxmargin.runtime.threads import affordable, eigen_work, gram_work
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.shared.numerical import (
     LARGEST_SIDE,
     LINE_SEARCH_STEPS,

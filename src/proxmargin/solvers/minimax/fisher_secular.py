@@ -9,10 +9,11 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
 from proxmargin.compiled.rounding import SUM_ROUNDING
-from proxmargin.data.designs.base import Array, Design
+from proxmargin.data.designs.base import Design
 from proxmargin.functions.losses.minimax import MinimaxFisher
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.loop.solver import Solver, State, Stop
 from proxmargin.solvers.minimax.ellipsoids import (
     REFINEMENTS,

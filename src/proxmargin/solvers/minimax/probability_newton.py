@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import DIAGONAL_SHIFT, OBJECTIVE_ROUNDING
-from proxmargin.data.designs.base import Array
 from proxmargin.functions.losses.minimax import MinimaxProbability
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.loop.solver import (
     CLAIM_FRACTION,
     GAP_REDUCTION,

@@ -22,7 +22,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from proxmargin.compiled.rounding import SLOPE_ROUNDING, TINY
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.composite import (
     Backward,
@@ -34,6 +33,7 @@ from proxmargin.optimality.composite import (
     scaled_form,
 )
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.loop.solver import (
     LIPSCHITZ_MARGIN,
     OVERRUN,

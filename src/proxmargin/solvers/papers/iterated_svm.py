@@ -10,11 +10,11 @@ import numpy as np
 
 from proxmargin.compiled.solvers.decomposition import pairwise
 from proxmargin.data.designs.base import Design
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.elastic_net import soft_threshold
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import kept
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.augmented.hinge_system import HessianTerms, HingeSystem, hinge_system
 from proxmargin.solvers.loop.solver import (
     PrimalResidual,

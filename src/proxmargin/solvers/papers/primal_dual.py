@@ -26,7 +26,7 @@ import numpy as np
 
 from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs.base import Design
-from proxmargin.functions.losses.base import Array, Loss
+from proxmargin.functions.losses.base import Loss
 from proxmargin.functions.losses.classes.multinomial import CrammerSinger
 from proxmargin.functions.losses.shifted import LevelSet
 from proxmargin.functions.penalties.base import Penalty
@@ -35,6 +35,7 @@ from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.loop.solver import Solver, State, Stop, check_flags, check_numbers
 
 POWER_ITERATIONS = 60  # for the estimate of |T|

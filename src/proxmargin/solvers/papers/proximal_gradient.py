@@ -10,11 +10,11 @@ import numpy as np
 
 from proxmargin.compiled.rounding import EPS
 from proxmargin.compiled.solvers import sweeps
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.composite import PrimalForm, primal_form
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.loop.solver import (
     LIPSCHITZ_MARGIN,
     RelativeChange,

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.penalties.elastic_net import ElasticNet
 from proxmargin.functions.penalties.groups import GroupNorm
 from proxmargin.functions.penalties.sum_to_zero import SumToZero, SumToZeroGroups
 from proxmargin.functions.penalties.weighted import WeightedElasticNet
+from proxmargin.runtime.types import Array
 
 Ids = NDArray[np.intp]
 PRICING_ROUNDING = 1e-13  # added to the reduced cost of a known column of the part: rounding

@@ -12,13 +12,14 @@ from scipy import sparse
 
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING
 from proxmargin.data.designs.base import Design
-from proxmargin.functions.losses.base import Array, Loss
+from proxmargin.functions.losses.base import Loss
 from proxmargin.functions.losses.classes.multinomial import CrammerSinger
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.losses.shifted import LevelSet
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import cached_property
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.loop.solver import Solver, State, Stop
 from proxmargin.solvers.programs.gauge_columns import Atoms, GaugeColumns, gauge_columns
 from proxmargin.solvers.programs.restricted_program import Basis, RestrictedProgram, Vertex, solved

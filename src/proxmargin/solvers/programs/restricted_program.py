@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING
-from proxmargin.functions.losses.base import Array
+from proxmargin.runtime.types import Array, Record
 
 Status = NDArray[np.int8]
 FEASIBILITY_TOLERANCE = 1e-10  # primal and dual; the tightest that HiGHS accepts
@@ -71,7 +71,9 @@ def solved(
     program that it rejects gives a failed vertex at zero."""
     import highspy as highs  # loaded when the first program is solved
 
-    def failed(status: Any) -> bool:  # warnings, as of tiny entries that HiGHS drops, do not count
+    def failed(
+        status: object,
+    ) -> bool:  # warnings, as of tiny entries that HiGHS drops, do not count
         return bool(status == highs.HighsStatus.kError)
 
     solver = highs.Highs()  # type: ignore[no-untyped-call]
@@ -100,7 +102,7 @@ def solved(
     )
 
 
-def _options(pivots: int, deadline: float) -> dict[str, Any]:
+def _options(pivots: int, deadline: float) -> Record:
     return {
         "output_flag": False,
         "threads": 1,

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from proxmargin.data.designs import Design
 from proxmargin.functions.losses import Loss
 from proxmargin.optimality.problem import Problem
+from proxmargin.runtime.types import Record, Values
 from proxmargin.solvers.loop.solver import Stop
 
 Decoder: TypeAlias = Callable[[Any, str, dict[str, Any]], Any]
@@ -61,22 +62,22 @@ class Codec(ABC):
     @abstractmethod
     def _encode_number(self, value: np.generic, where: str) -> Any: ...
     @abstractmethod
-    def _encode_array(self, value: NDArray[Any], where: str) -> Any: ...
+    def _encode_array(self, value: Values, where: str) -> Any: ...
     @abstractmethod
-    def _encode_object(self, value: Any, where: str) -> Any: ...
+    def _encode_object(self, value: object, where: str) -> Any: ...
 
-    def _encode_list(self, value: list[Any], where: str) -> Any:
+    def _encode_list(self, value: list[object], where: str) -> Any:
         return [self.encode(each, f"{where}[{j}]") for j, each in enumerate(value)]
 
-    def _encode_tuple(self, value: tuple[Any, ...], where: str) -> Any:
+    def _encode_tuple(self, value: tuple[object, ...], where: str) -> Any:
         return {"tuple": self._encode_list([*value], where)}
 
-    def _encode_entries(self, value: dict[Any, Any], where: str) -> Any:
+    def _encode_entries(self, value: dict[object, object], where: str) -> Any:
         keys = self._encode_list([*value], where)
         values = [self.encode(each, f"{where}[{key!r}]") for key, each in value.items()]
         return {"entries": [[*pair] for pair in zip(keys, values, strict=True)]}
 
-    def decode(self, plain: Any, where: str = "") -> Any:
+    def decode(self, plain: object, where: str = "") -> Any:
         """The value that `encode` turned into ``plain``; raises ValueError if it is none."""
         if isinstance(plain, list):
             return [self.decode(each, where) for each in plain]
@@ -87,15 +88,15 @@ class Codec(ABC):
             raise self.Error(f"{where!r} has an unknown form with {sorted(plain)}")
         return decode(self, where, plain)
 
-    def expect(self, plain: Any, kind: type, where: str) -> Any:
+    def expect(self, plain: object, kind: type, where: str) -> Any:
         if not isinstance(plain, kind):
             raise self.Error(f"{where!r} should be a {kind.__name__}")
         return plain
 
-    def _decode_tuple(self, where: str, plain: dict[str, Any]) -> tuple[Any, ...]:
+    def _decode_tuple(self, where: str, plain: Record) -> tuple[object, ...]:
         return (*self.decode(self.expect(plain["tuple"], list, where), where),)
 
-    def _decode_entries(self, where: str, plain: dict[str, Any]) -> dict[Any, Any]:
+    def _decode_entries(self, where: str, plain: Record) -> dict[object, object]:
         pairs = self.decode(self.expect(plain["entries"], list, where), where)
         try:
             found = {key: value for key, value in pairs}  # noqa: C416  (checks them to be pairs)
@@ -105,7 +106,7 @@ class Codec(ABC):
             raise self.Error(f"{where!r} has a key twice")
         return found
 
-    def _decode_float(self, where: str, plain: dict[str, Any]) -> float:
+    def _decode_float(self, where: str, plain: Record) -> float:
         if plain["float"] not in ("nan", "inf", "-inf"):
             raise self.Error(f"{where!r} holds {plain['float']!r} instead of a number")
         return float(plain["float"])
@@ -145,7 +146,7 @@ class StateCodec(Codec):
 
     Error = EncodingError
 
-    def _check_plain(self, dtype: np.dtype[Any]) -> None:
+    def _check_plain(self, dtype: np.dtype[np.generic]) -> None:
         if dtype.kind not in PLAIN:
             raise EncodingError(f"a number of type {dtype} has no plain form")
 
@@ -153,13 +154,13 @@ class StateCodec(Codec):
         self._check_plain(value.dtype)
         return {"number": [value.dtype.str, value.item()]}
 
-    def _encode_array(self, value: NDArray[Any], where: str) -> Any:
+    def _encode_array(self, value: Values, where: str) -> Any:
         self._check_plain(value.dtype)
         name = self._names.setdefault(id(value), f"a{len(self.arrays)}")
         self.arrays[name] = value
         return {"array": name}
 
-    def _encode_tuple(self, value: tuple[Any, ...], where: str) -> Any:
+    def _encode_tuple(self, value: tuple[object, ...], where: str) -> Any:
         if type(value) is tuple:
             return super()._encode_tuple(value, where)
         return self._encode_object(value, where)
@@ -182,16 +183,16 @@ class StateCodec(Codec):
             return {"stop": fields, "tells": bool(value.callbacks)}
         return {"record": name, "fields": fields}
 
-    def _decode_number(self, where: str, plain: dict[str, Any]) -> Any:
+    def _decode_number(self, where: str, plain: Record) -> Any:
         kind = np.dtype(plain["number"][0])
         self._check_plain(kind)
         return kind.type(plain["number"][1])
 
-    def _decode_sparse(self, where: str, plain: dict[str, Any]) -> Any:
+    def _decode_sparse(self, where: str, plain: Record) -> Any:
         parts = (*(self.decode(plain["parts"][name], where) for name in PARTS),)
         return SPARSE[plain["sparse"]](parts, shape=(*plain["shape"],))
 
-    def _decode_stop(self, where: str, plain: dict[str, Any]) -> Stop:
+    def _decode_stop(self, where: str, plain: Record) -> Stop:
         fields = {name: each for name, each in plain["stop"].items() if name not in OF_THE_RUN}
         kept = {name: self.decode(each, where) for name, each in fields.items()}
         kept["max_iter"] = self._moved(kept["max_iter"])
@@ -205,13 +206,13 @@ class StateCodec(Codec):
             return now
         return limit + now - self.limit
 
-    def _decode_member(self, where: str, plain: dict[str, Any]) -> Any:
+    def _decode_member(self, where: str, plain: Record) -> Any:
         kind = _class(plain["member"][0])
         if not issubclass(kind, Enum):
             raise TypeError(f"{kind.__qualname__} is no enumeration")
         return kind[plain["member"][1]]
 
-    def _decode_record(self, where: str, plain: dict[str, Any]) -> Any:
+    def _decode_record(self, where: str, plain: Record) -> Any:
         kind = _class(plain["record"])
         values = {name: self.decode(each, where) for name, each in plain["fields"].items()}
         names = _fields_of(kind)

@@ -27,6 +27,7 @@ import proxmargin
 from proxmargin.data.designs import Design
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.memory import BLOCK_ENTRIES
+from proxmargin.runtime.types import Estimator, Facts, Record, Values
 from proxmargin.solvers.callbacks import Checkpoint, CheckpointContent
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Report, Solution, Status
@@ -59,7 +60,7 @@ class Identity:
     entries: str
 
     @classmethod
-    def of(cls, estimator: Any, X: Any, classes: NDArray[Any], *targets: NDArray[Any]) -> Identity:
+    def of(cls, estimator: Estimator, X: Values, classes: Values, *targets: Values) -> Identity:
         """The identity of a fit of ``estimator`` to ``X``, (n_samples, n_features), and targets."""
         if isinstance(X, Design):
             raise ValueError("checkpoints are for data in memory: these are in blocks of rows")
@@ -75,7 +76,7 @@ class Identity:
         )
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Identity:
+    def from_plain(cls, plain: Facts) -> Identity:
         """From its fields as JSON has them."""
         return cls(**{**plain, "shape": (*plain["shape"],)})
 
@@ -113,7 +114,7 @@ def _around_difference(*texts: str) -> list[str]:
 
 
 @singledispatch
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """A text of the value that does not depend on the process."""
     if hasattr(value, "get_params"):  # which an estimator's fields are not, in a derived class
         return repr(value)
@@ -173,13 +174,13 @@ def _entries(value: Mapping[Any, Any], between: str) -> str:
     return ", ".join(f"{key}{between}{_text(each)}" for key, each in value.items())
 
 
-def _parts(X: Any) -> list[NDArray[Any]]:
+def _parts(X: Values) -> list[Values]:
     if not sparse.issparse(X):
         return [np.array([_text(each) for each in X.ravel()])] if X.dtype == object else [X]
     return [getattr(X, name) for name in ("data", "indices", "indptr")]
 
 
-def _digest(*arrays: NDArray[Any]) -> str:
+def _digest(*arrays: Values) -> str:
     found = hashlib.sha256()
     for array in arrays:
         found.update(f"{array.dtype.str} {array.shape} ".encode())
@@ -268,7 +269,7 @@ class Journal:
         for checkpoint in self._checkpoints:
             self._write(checkpoint)
 
-    def _resumption(self, number: int, title: list[Any]) -> dict[str, Any]:
+    def _resumption(self, number: int, title: list[object]) -> Record:
         """Options that resume the minimisation in the checkpoint; none for other minimisations."""
         fit = None if self._stored is None else self._stored.fit
         if fit is None or fit["number"] != number:
@@ -313,7 +314,7 @@ class Journal:
         }
         checkpoint.write(dataclasses.replace(CheckpointContent.of(report), fit=fit, arrays=arrays))
 
-    def _read(self, plain: Any, stop: Stop) -> Any:
+    def _read(self, plain: object, stop: Stop) -> Any:
         assert self._stored is not None
         try:
             limit = (self._stored.fit or {}).get("limit")
@@ -324,7 +325,7 @@ class Journal:
                 f"read ({error})"
             ) from error
 
-    def _recognise(self, title: list[Any], now: list[Any]) -> None:
+    def _recognise(self, title: list[object], now: list[object]) -> None:
         one, other = (
             f"{name!r} with (samples, features, outputs) = {(*shape,)}"
             for name, *shape in (title, now)
@@ -340,7 +341,7 @@ UNRECORDED = Journal()
 
 
 def journal_of(
-    callbacks: Any, source: str | os.PathLike[str] | None
+    callbacks: object, source: str | os.PathLike[str] | None
 ) -> AbstractContextManager[Journal]:
     """The journal of a fit with these callbacks, written when the fit ends. Raises OSError: the
     file does not exist. Raises ValueError: the file is no checkpoint, or ``source`` no path."""

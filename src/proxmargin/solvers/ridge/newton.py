@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING, ROOT_STEPS
-from proxmargin.data.designs.base import Array, Design
+from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.views import (
     AllFeatures,
     Coordinates,
@@ -20,6 +20,7 @@ from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.threads import factor_work, gram_work
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.interior.ball import minimised_in_ball
 from proxmargin.solvers.loop.solver import CLAIM_FRACTION, Stop, at_least_one
 from proxmargin.solvers.ridge.ridge_forms import (

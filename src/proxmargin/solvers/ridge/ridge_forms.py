@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from proxmargin.compiled.rounding import TINY
-from proxmargin.data.designs.base import Array, Index
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.losses.base import Loss
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
@@ -17,6 +16,7 @@ from proxmargin.functions.losses.shifted import Shifted
 from proxmargin.optimality.problem import Centred, Point, Problem
 from proxmargin.runtime.memory import cached_property, kept
 from proxmargin.runtime.threads import affordable, factor_work, gram_work
+from proxmargin.runtime.types import Array, Index
 from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.shared.margin_model import (
     MarginNewtonState,

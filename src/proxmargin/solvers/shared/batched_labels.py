@@ -18,16 +18,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import RISE_ROUNDING, ROOT_STEPS, TINY, UNIT
 from proxmargin.compiled.solvers.decomposition import pairwise
-from proxmargin.data.designs.base import Array, Design, Index
+from proxmargin.data.designs.base import Design
 from proxmargin.functions.losses import MarginLoss
 from proxmargin.runtime.memory import BLOCK_ENTRIES
+from proxmargin.runtime.types import Array, Index, Mask
 from proxmargin.solvers.shared.numerical import secular_multipliers
-
-Mask = NDArray[np.bool_]
 
 # accelerated steps
 CHECK_EVERY = 5  # steps between two duality gaps, which cost half a step each

@@ -16,12 +16,13 @@ from numpy.linalg import norm
 from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING
 from proxmargin.compiled.solvers import newton as compiled
 from proxmargin.compiled.solvers.newton import LEAST_WEIGHT
-from proxmargin.data.designs.base import Array, Design, subtract_outer
+from proxmargin.data.designs.base import Design, subtract_outer
 from proxmargin.data.designs.views import standardized
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import kept
+from proxmargin.runtime.types import Array, Record
 from proxmargin.solvers.loop.solver import GAP_REDUCTION, GapState, Solver, at_least_one
 from proxmargin.solvers.shared.numerical import (
     LINE_SEARCH_STEPS,
@@ -63,7 +64,7 @@ def intercept_ridge(problem: Problem) -> float | None:
     return problem.intercept.l2 if problem.fits_intercept else None
 
 
-def relative_changes(before: Any, after: Any, objective: float) -> dict[str, Any]:
+def relative_changes(before: Any, after: Any, objective: float) -> Record:
     """What `RelativeChange` and histories read of a state: its ``objective``, and relative changes;
     of states with ``sparse`` coefficients, an ``intercept`` and an ``objective``."""
     change = np.append(after.sparse - before.sparse, after.intercept - before.intercept)
@@ -261,7 +262,7 @@ class MarginNewton(Solver[S]):
         relative_gap: float,
         *,
         passing: bool = False,
-        **changes: Any,
+        **changes: object,
     ) -> S:
         """The state with what its point is worth, finished if its steps no longer gain anything.
         ``passing`` says that objective and gap are those of a stage of a homotopy."""

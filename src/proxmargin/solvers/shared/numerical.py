@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from proxmargin.compiled.clock import clock
 from proxmargin.compiled.rounding import ROOT_STEPS, SUM_ROUNDING
-from proxmargin.data.designs.base import Array
+from proxmargin.runtime.types import Array
 
 LINE_SEARCH_TOLERANCE = 0.05  # slope at the end over the first slope
 END_SLOPE_FRACTION = 0.8  # slope at the end of a step over the first, up to which it is kept

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.functions.losses.base import Array
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.certify import certify
 from proxmargin.optimality.composite import lives_on_the_dual
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.types import Array
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import (
@@ -182,7 +182,7 @@ class WorkingSet(Solver[Restricted]):
         inner = {} if state.told is None else dict(zip(MEASURES, state.told.tolist(), strict=True))
         return {**inner, "objective": state.objective}
 
-    def _told(self, inner: Any) -> Array:
+    def _told(self, inner: object) -> Array:
         told = self.inner.measures(inner)
         return np.array([told.get(name, np.nan) for name in MEASURES])
 

@@ -19,9 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from proxmargin.compiled.rounding import EPS, SCORE_ROUNDING, levels, score_levels
 from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.models.selection.scoring import OF_LOSSES
-from proxmargin.runtime.types import Record, Values
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array, Record, Values
 
 LEAST_PROBABILITY = EPS  # of a class, in a logarithm; as scikit-learn's
 DEFAULT_METRICS = (

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.runtime.types import Facts, Record
+from proxmargin.runtime.types import Array, Facts, Record
 from proxmargin.studies.comparing.agreement import Agreement
 from proxmargin.studies.comparing.evidence import COLUMNS, Evidence, Traits
 from proxmargin.studies.comparing.metrics import basis_of
@@ -18,8 +18,6 @@ from proxmargin.studies.comparing.searches import Tally
 from proxmargin.studies.comparing.setup import MetricFacts, Setup
 from proxmargin.studies.comparing.work import Outcome
 from proxmargin.studies.stats.scores import MAJORITY
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,8 @@ def compare(
     preprocess: Estimator | None = None,
     sample_weight: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
-    positive: Any = None,
-    ids: Any = None,
+    positive: object = None,
+    ids: Labels | None = None,
     name: str | None = None,
     command: str | None = None,
 ) -> Comparison:

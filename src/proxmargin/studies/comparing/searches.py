@@ -14,11 +14,10 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils.validation import has_fit_parameter
 
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.runtime.types import Estimator, Record, Values
+from proxmargin.runtime.types import Array, Estimator, Record, Values
 from proxmargin.studies.comparing.metrics import HeldOutPredictions
 from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows
 
-Array = NDArray[np.float64]
 Settings = dict[str, Any]
 Make = Callable[..., Any]
 

@@ -19,7 +19,7 @@ from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.models.selection.calibrators import Calibrator, fit_calibrator, margin_model
 from proxmargin.models.selection.stability.units import partners_of
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.runtime.types import Estimator, Record, Values
+from proxmargin.runtime.types import Array, Estimator, Record, Values
 from proxmargin.studies.comparing.candidates import Candidate
 from proxmargin.studies.comparing.metrics import METRICS, HeldOutPredictions, Metric
 from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows, inner_splits
@@ -34,8 +34,6 @@ from proxmargin.studies.comparing.searches import (
     own_probabilities,
 )
 from proxmargin.studies.reports.card import single_feature_auc
-
-Array = NDArray[np.float64]
 
 LARGEST_WEIGHTS = 50  # features of a model that are described
 PARTNERS = 0.8  # absolute correlation from which features go along with each other

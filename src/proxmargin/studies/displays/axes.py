@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.runtime.types import Axes
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array, Axes
 
 APART = 0.045  # least distance of two names, relative to the height of the picture
 COUNTS = 9  # maximum number of feature counts above a picture

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.data.inputs.parameters import check_choice, check_number
-from proxmargin.runtime.types import Axes, Record
+from proxmargin.runtime.types import Array, Axes, Record
 from proxmargin.studies.displays.axes import apart, axes_for, finish
 from proxmargin.studies.reports.details import ModelPredictions, curve_of
 from proxmargin.studies.stats.scores import INTERVAL
 
-Array = NDArray[np.float64]
 Facts = Mapping[str, Any]
 
 ROW = 0.34  # inches of a new figure's height, a model

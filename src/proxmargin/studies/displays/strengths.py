@@ -15,7 +15,7 @@ from proxmargin.models.paths.grid import strength_of
 from proxmargin.models.selection.base import CrossValidated
 from proxmargin.models.selection.results import best, standard_errors, within_one_error
 from proxmargin.models.selection.stability.selector import StabilitySelection
-from proxmargin.runtime.types import Axes, Estimator, Record
+from proxmargin.runtime.types import Array, Axes, Estimator, Record
 from proxmargin.studies.displays.axes import (
     apart,
     axes_for,
@@ -24,8 +24,6 @@ from proxmargin.studies.displays.axes import (
     finish,
     show_strengths,
 )
-
-Array = NDArray[np.float64]
 
 LETTERS = 24  # maximum length of the name of a feature
 

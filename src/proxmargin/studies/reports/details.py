@@ -21,7 +21,7 @@ from sklearn.metrics import (
 )
 
 from proxmargin.compiled.rounding import score_levels
-from proxmargin.runtime.types import Record, Values
+from proxmargin.runtime.types import Array, Record, Values
 from proxmargin.studies.reports import standings
 from proxmargin.studies.reports.standings import HtmlTable, number_column, word_column
 from proxmargin.studies.reports.text import leaning
@@ -36,7 +36,6 @@ BINS = 10  # of a calibration curve
 BIN_SAMPLES = 20  # that a bin should have
 DIGITS = 4
 
-Array = NDArray[np.float64]
 Facts = Mapping[str, Any]
 
 

@@ -17,10 +17,9 @@ from scipy.stats import norm, rankdata
 
 from proxmargin.compiled.rounding import EPS, SCORE_ROUNDING, levels
 from proxmargin.runtime.brief import Listing, number
-from proxmargin.runtime.types import Record
+from proxmargin.runtime.types import Mask, Record
 from proxmargin.studies.stats.scores import CONFIDENCE, INTERVAL, Floats
 
-Mask = NDArray[np.bool_]
 Groups = NDArray[np.intp]
 
 QUANTILE: Final = float(norm.isf(0.5 * (1 - CONFIDENCE)))

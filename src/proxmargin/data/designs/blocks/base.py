@@ -8,15 +8,12 @@ from itertools import zip_longest
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from proxmargin.compiled.rounding import UNIT, Enclosed
 from proxmargin.data.datasets.dataset import Chunk, DataLostError, Dataset
 from proxmargin.data.designs.base import (
-    Array,
     Design,
-    Index,
     Order,
     PassCounter,
     Sweep,
@@ -27,6 +24,7 @@ from proxmargin.data.designs.base import (
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.tasks import Arrays, Combine, OnColumns, Task
 from proxmargin.runtime.memory import kept, mapped, mapped_empty
+from proxmargin.runtime.types import Array, Index, Values
 
 FEW_BYTES = 1 << 28  # of data that are read into memory for products of all pairs of rows
 RECALL_ULPS = 8.0  # difference of a dual point from a multiple of a known one, in unit roundoffs
@@ -210,8 +208,8 @@ class Scan(NamedTuple):
 
     design: ChunkedDesign
     # (n_samples,) or None
-    y: NDArray[Any] | None
-    weight: NDArray[Any] | None
+    y: Values | None
+    weight: Values | None
 
 
 class ChunkedDesign(SizedBlocks):
@@ -303,5 +301,5 @@ def scanned(dataset: Dataset, check: Callable[[Chunk], Chunk]) -> Scan:
     return Scan(design, _joined(labels), _joined(weights))
 
 
-def _joined(parts: list[Any]) -> NDArray[Any] | None:
+def _joined(parts: list[Any]) -> Values | None:
     return None if parts[0] is None else mapped(np.concatenate(parts))

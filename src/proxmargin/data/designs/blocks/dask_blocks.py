@@ -8,11 +8,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from proxmargin.data.datasets.dataset import DataLostError
-from proxmargin.data.designs.base import Design, Index, as_design
+from proxmargin.data.designs.base import Design, as_design
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.base import SizedBlocks, stacked
 from proxmargin.data.designs.blocks.placement import Client, Group, Node, Placement, Reply, merged
@@ -20,6 +20,7 @@ from proxmargin.data.designs.blocks.tasks import Arrays, Combine, Task
 from proxmargin.data.designs.samples import Entry, bad_entry, canonical, is_missing, sentence
 from proxmargin.runtime.memory import mapped_empty
 from proxmargin.runtime.optional import library_of, optional
+from proxmargin.runtime.types import Index, Values
 
 USE = "fitting Dask collections"
 
@@ -124,7 +125,7 @@ def on_workers(X: Any, most: float) -> DaskDesign:
     return DaskDesign(Placement(client, ready, [each.nbytes for each in facts]), facts)
 
 
-def gathered(values: Any, name: str, count: int) -> NDArray[Any]:
+def gathered(values: ArrayLike, name: str, count: int) -> Values:
     """A Dask array or series, or an array in memory, with one entry a row, in memory."""
     column = np.asarray(values.compute() if hasattr(values, "compute") else values)
     if column.ndim == 2 and column.shape[1] == 1:
@@ -134,7 +135,7 @@ def gathered(values: Any, name: str, count: int) -> NDArray[Any]:
     return _plain(column, name) if column.dtype == object else column
 
 
-def _plain(column: NDArray[Any], name: str) -> NDArray[Any]:
+def _plain(column: Values, name: str) -> Values:
     """A column of Python objects as strings or numbers; raises ValueError for a missing entry."""
     entries = column.tolist()
     for row, each in enumerate(entries):
@@ -189,7 +190,7 @@ class BlockRequest:
         return int(sizeof(list(self.shared)) + sizeof(self.cuts))
 
 
-def _answer(blocks: Sequence[Any], asked: BlockRequest, anchor: Any) -> Reply:
+def _answer(blocks: Sequence[object], asked: BlockRequest, anchor: object) -> Reply:
     """A pass over the blocks of a thread, in their order."""
     joined: list[Arrays] = []
     nodes: list[Node] = []
@@ -200,14 +201,14 @@ def _answer(blocks: Sequence[Any], asked: BlockRequest, anchor: Any) -> Reply:
     return tuple(np.concatenate(each) for each in zip(*joined, strict=True)), nodes
 
 
-def _picked(blocks: Sequence[Any], asked: Any, anchor: Any) -> Reply:
+def _picked(blocks: Sequence[Any], asked: Any, anchor: object) -> Reply:
     return tuple(X[index] for X, index in zip(blocks, asked, strict=True)), []
 
 
 # -- on the client
 
 
-def _gathered(client: Client, futures: Any) -> Any:
+def _gathered(client: Client, futures: object) -> Any:
     """The results; a cluster that can no longer compute them has lost the data."""
     try:
         return client.gather(futures)

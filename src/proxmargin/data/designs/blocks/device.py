@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from proxmargin.compiled.products.compensated import SPLIT
 from proxmargin.compiled.rounding import Enclosed, compensated_error
-from proxmargin.data.designs.base import Array, Design, Index, PassCounter
+from proxmargin.data.designs.base import Design, PassCounter
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.base import BlockedDesign
 from proxmargin.data.designs.blocks.tasks import Answer, Arrays, Combine, Task
 from proxmargin.data.designs.samples import Entry, sentence
 from proxmargin.runtime.optional import library_of
+from proxmargin.runtime.types import Array, Index, Values
 
 DEVICES = frozenset({"cupy", "torch", "array_api_strict", "jax", "jaxlib", "dpnp"})
 BLOCK_ENTRIES = 1 << 24  # entries converted to float64 on the device at a time: 128 MB
 
 
-def on_host(values: Any) -> NDArray[Any]:
+def on_host(values: ArrayLike) -> Values:
     """A device array, or any other, in memory."""
     if isinstance(values, np.ndarray):
         return values
@@ -45,7 +46,7 @@ class DeviceBlock(Design):
     passes_only = True
     has_columns = False
 
-    def __init__(self, X: Any, xp: Any, counter: PassCounter | None = None) -> None:
+    def __init__(self, X: Values, xp: Any, counter: PassCounter | None = None) -> None:
         n, p = (int(size) for size in X.shape)
         super().__init__(n, p, n * p * (4 if X.dtype == xp.float32 else 8), counter=counter)
         self.X, self.xp = X, xp
@@ -155,7 +156,7 @@ class DeviceBlock(Design):
             part = slice(start, min(start + rows, self.n_samples))
             yield self._wide(self.X[part, :]), part
 
-    def _wide(self, X: Any) -> Any:
+    def _wide(self, X: Values) -> Any:
         """``X`` in float64."""
         return self.xp.asarray(X, dtype=self.xp.float64)
 
@@ -166,7 +167,7 @@ class DeviceBlock(Design):
     def _numbers(self, index: Index) -> Any:
         return self._moved(np.asarray(index, dtype=np.int64))
 
-    def _moved(self, values: NDArray[Any]) -> Any:
+    def _moved(self, values: Values) -> Any:
         if isinstance(self.X, np.ndarray):
             return values
         return self.xp.asarray(values, device=self.X.device)
@@ -175,13 +176,13 @@ class DeviceBlock(Design):
 class DeviceDesign(BlockedDesign):
     """The rows of an array on a device, float32 or float64, in one block."""
 
-    def __init__(self, X: Any, xp: Any) -> None:
+    def __init__(self, X: Values, xp: Any) -> None:
         self.block = DeviceBlock(X, xp)
         n, p = self.block.n_samples, self.block.n_features
         super().__init__(n, p, self.block.nbytes, 1.0, 1, n)
 
     @classmethod
-    def checked(cls, X: Any, xp: Any, most: float) -> DeviceDesign:
+    def checked(cls, X: Values, xp: Any, most: float) -> DeviceDesign:
         """The design; raises ValueError for data that are not finite numbers of modest size."""
         if getattr(X, "ndim", 2) != 2:
             raise ValueError(f"X must have rows and columns, got an array of shape {X.shape}")
@@ -235,7 +236,7 @@ def _first_bad(block: DeviceBlock, most: float) -> Entry:
     raise AssertionError("called without such an entry")
 
 
-def _accumulator(X: Any, xp: Any) -> Any:
+def _accumulator(X: Values, xp: Any) -> Any:
     """The type of sums on the device of X; some have no float64, or replace it silently."""
     try:
         return xp.astype(X[:1, :1], xp.float64).dtype

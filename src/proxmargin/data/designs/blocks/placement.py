@@ -47,7 +47,7 @@ class Group(NamedTuple):
     numbers: tuple[int, ...]
     # future; an object on that worker that cannot be computed elsewhere: tasks that depend on it
     # are cancelled when the worker is lost, instead of collecting its blocks on another one
-    anchor: Any
+    anchor: object
 
 
 class Placement:
@@ -92,15 +92,15 @@ class Placement:
 
     def _submitted(
         self, groups: list[Group], function: Callable[..., Reply], asked: Asked
-    ) -> list[Any]:
+    ) -> list[object]:
         blocks = [[self._blocks[k] for k in group.numbers] for group in groups]
         arguments = self._sent(groups, [asked(group.numbers) for group in groups])
         anchors = [group.anchor for group in groups]
-        tasks: list[Any] = self._client.map(function, blocks, arguments, anchors, pure=False)
+        tasks: list[object] = self._client.map(function, blocks, arguments, anchors, pure=False)
         return tasks
 
     def _collected(
-        self, groups: list[Group], answers: list[Any], combine: Combine
+        self, groups: list[Group], answers: list[object], combine: Combine
     ) -> tuple[list[tuple[Group, Arrays]], Arrays]:
         client = self._client
         if len(groups) <= FAN_IN:
@@ -116,7 +116,7 @@ class Placement:
         rows, nodes = client.gather([rows, parts[0]], direct=self._direct)
         return list(zip(groups, rows, strict=True)), _total(combine, nodes)
 
-    def _sent(self, groups: list[Group], arguments: list[Any]) -> list[Any]:
+    def _sent(self, groups: list[Group], arguments: list[object]) -> list[object]:
         """The arguments, or futures of them on the workers of their groups."""
         from dask.sizeof import sizeof
 

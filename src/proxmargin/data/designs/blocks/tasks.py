@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from proxmargin.compiled.rounding import UNIT, Enclosed, gamma
-from proxmargin.data.designs.base import Design, Index
+from proxmargin.data.designs.base import Design
+from proxmargin.runtime.types import Index
 
 Arrays = tuple[Any, ...]
 Answer = tuple[Arrays, Arrays]

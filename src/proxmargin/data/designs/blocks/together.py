@@ -22,12 +22,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from proxmargin.compiled.clock import compiling
-from proxmargin.data.designs.base import Array, Design, Index
+from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.base import BlockedDesign, ColumnsOfBlocks
 from proxmargin.data.designs.blocks.tasks import AllOf, Arrays, Combine, CombinedAll, Task, apart
 from proxmargin.data.designs.views import RowView, StandardizedDesign
 from proxmargin.runtime.memory import copied
+from proxmargin.runtime.types import Array, Index
 
 T = TypeVar("T")
 
@@ -93,7 +94,7 @@ class Request:
     place: int  # number of the fit
     method: str  # "run", for a pass; or a method whose last answer is kept for all
     arguments: Arrays  # tuple
-    answer: Any = None  # Any
+    answer: object = None
     share: float = 0.0  # passes to charge
     error: BaseException | None = None  # BaseException, optional; raised instead of an answer
     # most seconds for which a thread has compiled since the last requests were answered
@@ -257,14 +258,14 @@ class SharedBlocks(BlockedDesign):
         answer: tuple[Arrays, Arrays] = self._answer("run", task, shared, cut, combine)
         return answer
 
-    def _answer(self, method: str, *arguments: Any) -> Any:
+    def _answer(self, method: str, *arguments: object) -> Any:
         request = self._passes.answered(Request(self._place, method, arguments))
         self.counter.add(request.share)
         if request.error is not None:
             raise request.error
         return request.answer
 
-    def _known_once(self, method: str, *arguments: Any) -> Any:
+    def _known_once(self, method: str, *arguments: object) -> Any:
         known = self._passes.recalled(method, arguments)
         return self._answer(method, *arguments) if known is None else known
 

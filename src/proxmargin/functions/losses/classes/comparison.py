@@ -12,7 +12,7 @@ from proxmargin.compiled.losses import class_flows, class_forms
 from proxmargin.compiled.losses import pairwise as compiled
 from proxmargin.compiled.losses.class_forms import PairwiseSquares
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING, SLOPE_ROUNDING
-from proxmargin.functions.losses.base import Array, Loss
+from proxmargin.functions.losses.base import Loss
 from proxmargin.functions.losses.intercept import (
     CURVATURE_FLOOR,
     coupled_direction,
@@ -24,6 +24,7 @@ from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.penalties.partition import Groups
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.types import Array
 
 
 class LabelledLoss(Loss):

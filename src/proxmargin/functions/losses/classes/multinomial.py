@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled.losses import class_flows, crammer_singer, multinomial
 from proxmargin.compiled.losses.class_forms import Softmax
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING, OBJECTIVE_ROUNDING
-from proxmargin.functions.losses.base import Array, SmoothedLoss
+from proxmargin.functions.losses.base import SmoothedLoss
 from proxmargin.functions.losses.classes.comparison import (
     LabelledLoss,
     SmoothComparison,
@@ -21,6 +21,7 @@ from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.penalties.partition import Groups
 from proxmargin.functions.projections import column_shift, simplex_rows, transport
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.types import Array
 
 
 class Multinomial(SmoothComparison):

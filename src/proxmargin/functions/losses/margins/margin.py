@@ -15,8 +15,9 @@ import numpy as np
 
 from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.compiled.rounding import EPS, ROOT_STEPS, SUM_ROUNDING
-from proxmargin.functions.losses.base import Array, DualForm
+from proxmargin.functions.losses.base import DualForm
 from proxmargin.functions.projections import BoxHyperplane
+from proxmargin.runtime.types import Array
 
 
 class MarginLoss(ABC):

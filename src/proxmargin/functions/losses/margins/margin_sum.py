@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from proxmargin.compiled import library
 from proxmargin.compiled.losses import margins as compiled
 from proxmargin.compiled.rounding import TINY
-from proxmargin.functions.losses.base import Array, Box, DualForm, Loss
+from proxmargin.functions.losses.base import Box, DualForm, Loss
 from proxmargin.functions.losses.intercept import (
     CURVATURE_FLOOR,
     minimise_hinge_shift,
@@ -25,6 +25,7 @@ from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.rows import largest_of_rows
 from proxmargin.functions.traits import Trait
 from proxmargin.runtime.memory import beside, empty_beside
+from proxmargin.runtime.types import Array
 
 
 def minimise_hinge_shifts(scores: Array, signs: Array, weights: Array) -> Array:

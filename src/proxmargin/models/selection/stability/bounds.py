@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from proxmargin.data.inputs.parameters import check_choice, check_number
-
-Array = NDArray[np.float64]
+from proxmargin.runtime.types import Array
 
 ASSUMPTIONS = ("none", "unimodal", "r-concave")
 UNBOUNDED = np.inf  # where a bound does not hold

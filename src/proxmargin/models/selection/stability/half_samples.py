@@ -30,10 +30,8 @@ from proxmargin.runtime.files import replaced
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.progress import ProgressBar
 from proxmargin.runtime.threads import is_on_cluster, on_cluster, quiet_threads, threads_here
-from proxmargin.runtime.types import Facts, Values
+from proxmargin.runtime.types import Array, Facts, Index, Values
 from proxmargin.solvers.resuming.journal import Identity
-
-Index = NDArray[np.intp]
 
 EVERY = 2.0  # seconds between two writes
 # errors of NumPy and JSON on damaged archives
@@ -231,8 +229,6 @@ def check_classes(
     sizes = np.bincount(codes[weights > 0], minlength=classes.size)
     refuse_small_classes(classes, sizes, FEWEST, "half-samples need")
 
-
-Array = NDArray[np.float64]
 
 DOUBLED = 2.0  # weight of the samples of a half: their total is that of all, as C multiplies it
 

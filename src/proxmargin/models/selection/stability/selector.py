@@ -9,14 +9,14 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.aligned import by_sample, checked_groups
-from proxmargin.data.inputs.kinds import Features, Labels
+from proxmargin.data.inputs.kinds import Features, Labels, Seed
 from proxmargin.data.inputs.parameters import check_number, check_threads, check_verbose
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.models.fitting.base import MarginEstimator
@@ -38,7 +38,7 @@ from proxmargin.runtime.brief import Listing, html_line, shown, users_level, wit
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.runtime.types import Estimator
+from proxmargin.runtime.types import Array, Estimator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 else:
     from sklearn.feature_selection import SelectorMixin
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 SHOWN = 10  # features in a notebook
 POSSIBLE = (
@@ -158,12 +156,12 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):
     q: int | None = None
     fdr: float | None = None
     assumption: str = "unimodal"
-    alphas: Any = 30
+    alphas: int | ArrayLike = 30
     eps: float = 0.01
     cluster: float | None = None
-    checkpoint: Any = None
+    checkpoint: str | os.PathLike[str] | None = None
     n_jobs: int | None = None
-    random_state: Any = 0
+    random_state: Seed = 0
     verbose: int = 0
     min_features: int = 0
 

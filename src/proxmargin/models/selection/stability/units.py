@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse.csgraph import connected_components
@@ -19,9 +18,7 @@ from proxmargin.data.designs import Design, moments
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.factors import checked_factors
 from proxmargin.runtime.brief import users_level
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from proxmargin.runtime.types import Array, Index
 
 BLOCK = 1024  # features whose correlations with all others are computed together
 ROUNDING = 1e-9  # of a correlation: a level of 1 joins copies of a feature
