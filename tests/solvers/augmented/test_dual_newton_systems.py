@@ -97,7 +97,7 @@ def test_the_direction_solves_the_system(
     for design in (DenseDesign(X), SparseDesign(sp.csr_matrix(X))):
         system = made(loss, penalty, intercept, design, rng)
         gradient = np.where(system.support, rng.standard_normal((N, K)), 0.0)
-        direction = newton_direction(system, gradient)
+        direction = newton_direction(system, gradient, np.inf)
         np.testing.assert_allclose(system.apply(direction), gradient, atol=1e-9)
         assert not np.any(direction[~system.support])
 
@@ -109,7 +109,7 @@ def test_conjugate_gradients_solve_the_system_too(penalty: str, rng, monkeypatch
     monkeypatch.setattr(dual_newton_systems, "CG_TOLERANCE", 1e-10)
     system = made("huberized hinge", penalty, "free", DenseDesign(rng.standard_normal((N, P))), rng)
     gradient = np.where(system.support, rng.standard_normal((N, K)), 0.0)
-    direction = newton_direction(system, gradient)
+    direction = newton_direction(system, gradient, np.inf)
     np.testing.assert_allclose(system.apply(direction), gradient, atol=1e-7)
 
 

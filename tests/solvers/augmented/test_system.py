@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -20,6 +22,7 @@ from proxmargin.solvers.augmented.class_system import (
 N, P, K = 9, 7, 4
 FREE = np.ones((P + 1, K), dtype=bool)
 DIAGONAL = np.linspace(0.5, 2.0, P + 1)
+MATRIX_FREE = partial(MatrixFreePairs, deadline=np.inf)
 BLOCKS = {"dense": DenseBlock, "sparse": lambda X: SparseBlock(sparse.csr_array(X))}
 
 
@@ -46,7 +49,7 @@ def matrix(X: np.ndarray, live: CurvedSamples) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
-@pytest.mark.parametrize("form", [OverPairs, OverContrasts, OverGram, MatrixFreePairs])
+@pytest.mark.parametrize("form", [OverPairs, OverContrasts, OverGram, MATRIX_FREE])
 def test_the_step_solves_the_system(kind: str, form, rng, monkeypatch) -> None:
     monkeypatch.setattr(systems, "CG_TOLERANCE", 1e-12)
     X, live = data(rng), curved(rng)
@@ -57,13 +60,19 @@ def test_the_step_solves_the_system(kind: str, form, rng, monkeypatch) -> None:
 
 def test_the_form_is_that_of_the_shorter_side(rng, monkeypatch) -> None:
     block, live = DenseBlock(data(rng)), curved(rng)
-    assert isinstance(class_system(block, live, FREE, DIAGONAL, selects=False), OverGram)
-    assert isinstance(class_system(block, live, FREE, DIAGONAL, selects=True), OverContrasts)
+    assert isinstance(
+        class_system(block, live, FREE, DIAGONAL, selects=False, deadline=np.inf), OverGram
+    )
+    assert isinstance(
+        class_system(block, live, FREE, DIAGONAL, selects=True, deadline=np.inf), OverContrasts
+    )
     few = FREE.copy()
     few[3:] = False
-    assert isinstance(class_system(block, live, few, DIAGONAL, selects=True), OverPairs)
+    assert isinstance(
+        class_system(block, live, few, DIAGONAL, selects=True, deadline=np.inf), OverPairs
+    )
     monkeypatch.setattr(systems, "MAX_SIDE", 1)
-    found = class_system(block, live, FREE, DIAGONAL, selects=False)
+    found = class_system(block, live, FREE, DIAGONAL, selects=False, deadline=np.inf)
     assert isinstance(found, MatrixFreePairs)
 
 

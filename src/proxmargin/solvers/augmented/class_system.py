@@ -18,7 +18,6 @@ from proxmargin.runtime.types import Array
 from proxmargin.solvers.augmented.block import Block, ColumnClassPairs, CurvedSamples
 from proxmargin.solvers.augmented.hinge_system import WIDE
 from proxmargin.solvers.shared.numerical import (
-    CG_STEPS,
     CG_TOLERANCE,
     MAX_SIDE,
     Inverse,
@@ -177,7 +176,7 @@ class MatrixFreePairs(ClassSystem):
         curved: CurvedSamples,
         free: NDArray[np.bool_],
         diagonal: Array,
-        deadline: float = np.inf,
+        deadline: float,
     ) -> None:
         super().__init__(block, curved, free, diagonal)
         self.deadline = deadline
@@ -190,7 +189,6 @@ class MatrixFreePairs(ClassSystem):
             1.0 / (diagonal + curvatures),
             right,
             CG_TOLERANCE,
-            CG_STEPS,
             self.deadline,
         )
 
@@ -210,7 +208,7 @@ def class_system(
     free: NDArray[np.bool_],
     diagonal: Array,
     selects: bool,
-    deadline: float = np.inf,
+    deadline: float,
 ) -> ClassSystem:
     """The form with the least work; without an l1 part (``selects``) all pairs are kept. CG if a
     factorisation would not end before the deadline."""

@@ -24,7 +24,6 @@ from proxmargin.runtime.memory import cached_property
 from proxmargin.runtime.threads import affordable, factor_work
 from proxmargin.runtime.types import Array
 from proxmargin.solvers.shared.numerical import (
-    CG_STEPS,
     CG_TOLERANCE,
     LARGEST_SIDE,
     SMALL_SIDE,
@@ -104,7 +103,7 @@ class DualNewtonSystem:
         return np.where(self.support, moved, 0.0)
 
 
-def newton_direction(system: DualNewtonSystem, gradient: Array, deadline: float = np.inf) -> Array:
+def newton_direction(system: DualNewtonSystem, gradient: Array, deadline: float) -> Array:
     """``V^-1 gradient`` on the support, by a system in the space of least dimension; by CG, which
     begins no product after the deadline, if no factorisation would end before it."""
     samples = dual_length(system)
@@ -358,6 +357,6 @@ def _iterated_direction(system: DualNewtonSystem, gradient: Array, deadline: flo
         return system.apply(flat.reshape(gradient.shape)).ravel()
 
     solved = conjugate_gradients(
-        product, 1.0 / diagonal.ravel(), gradient.ravel(), CG_TOLERANCE, CG_STEPS, deadline
+        product, 1.0 / diagonal.ravel(), gradient.ravel(), CG_TOLERANCE, deadline
     )
     return solved.reshape(gradient.shape)

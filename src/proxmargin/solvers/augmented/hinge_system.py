@@ -27,7 +27,6 @@ from proxmargin.runtime.memory import cached_property, kept
 from proxmargin.runtime.threads import affordable, factor_work, gram_work
 from proxmargin.runtime.types import Array, Index
 from proxmargin.solvers.shared.numerical import (
-    CG_STEPS,
     CG_TOLERANCE,
     MAX_SIDE,
     Inverse,
@@ -330,7 +329,5 @@ class MatrixFree(HingeSystem):
             return np.append(pulled, weighted.sum() if fits else 0.0) + diagonal * x
 
         right = -np.append(slope, intercept_slope if fits else 0.0)
-        found = conjugate_gradients(
-            product, 1.0 / scale, right, CG_TOLERANCE, CG_STEPS, self.deadline
-        )
+        found = conjugate_gradients(product, 1.0 / scale, right, CG_TOLERANCE, self.deadline)
         return found[:-1], float(found[-1])

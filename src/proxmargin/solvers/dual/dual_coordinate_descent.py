@@ -461,7 +461,7 @@ class _Face:
             return within(self.image(change, self.sums(change)) / roots)
 
         known = product, np.ones_like(a), within(right / roots)
-        scaled = conjugate_gradients(*known, CG_TOLERANCE, limit, state.stop.deadline)
+        scaled = conjugate_gradients(*known, CG_TOLERANCE, state.stop.deadline, limit)
         step += scaled / roots
         multiplier = 0.0
         if balanced:

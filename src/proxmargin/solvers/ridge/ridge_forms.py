@@ -232,7 +232,7 @@ class IterativeForm(Form):
         roughly = np.sqrt(self.gap(state, l2) / max(state.at.value, TINY))
         inverse = 1.0 / (l2 + np.maximum(diagonal, 0.0))
         direction = conjugate_gradients(
-            product, inverse, -gradient, forcing(float(roughly)), deadline=state.stop.deadline
+            product, inverse, -gradient, forcing(float(roughly)), state.stop.deadline
         )
         return direction, -float(mean @ direction)
 

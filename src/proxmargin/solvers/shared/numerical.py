@@ -166,8 +166,8 @@ def conjugate_gradients(
     inverse: Array,
     right: Array,
     share: float,
+    deadline: float,
     limit: int = CG_STEPS,
-    deadline: float = np.inf,
 ) -> Array:
     """Solve ``A d = right`` by preconditioned conjugate gradients from zero. ``product`` is ``d ->
     A d``, and ``inverse`` (k,) that of a diagonal preconditioner. It ends at a relative residual of
