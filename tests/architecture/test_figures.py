@@ -8,13 +8,13 @@ from tests.architecture import figures
 
 # the most there may be; lower each with what is removed
 BUDGET = {
-    "source_lines": 75_620,
+    "source_lines": 75_611,
     "solver_names": 19,
     "rules": 35,
-    "numeric_constants": 493,
+    "numeric_constants": 492,
     "lines_of_any_type": 1_070,
 }
-MOST_FILES_OF_A_FIT = 35
+MOST_FILES_OF_A_FIT = 34
 MOST_FUNCTIONS_OF_A_FIT = 200
 # public names, and one of compiled code
 REPEATED = {"Centred", "Kernel", "Loss", "State"}
