@@ -115,11 +115,14 @@ class NamedColumns(Header):
         there are, from one reading."""
         # labels and groups are read as they are written: numbers would not tell 01 from 1
         words = {j for role, j in roles.items() if role != "weights"}
-        frame = self.load([*used, *dict.fromkeys(roles.values())], {*text, *words})
+        frame = self.load(sorted({*used, *roles.values()}), {*text, *words})
         found = {role: frame[j].rename(self.called[j]) for role, j in roles.items()}
         if "ids" in found:  # numbers of typed tables
             found["ids"] = as_text(found["ids"])
-        features = frame.iloc[:, : len(used)].set_axis(list(used.values()), axis=1)
+        features = frame.drop(columns=set(roles.values()).difference(used))
+        if [*features] != [*used]:  # which copies
+            features = features[list(used)]
+        features = features.set_axis(list(used.values()), axis=1)
         return (features if features.columns.is_unique else self._averaged(features)), found
 
     def _averaged(self, frame: Frame) -> Frame:

@@ -37,11 +37,11 @@ _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})?|0")
 
 
 def read_delimited(
-    path: Path, dialect: Dialect, lines: list[str], usual: str | None, *, any_text: bool = True
+    path: Path, dialect: Dialect, lines: list[str], usual: str | None, others: str
 ) -> NamedColumns:
     """A text table that begins with these lines. Raises DataError: the file cannot be read, or it
     cannot be known what its first line is."""
-    layout = layout_of(str(path), lines, dialect, usual, any_text=any_text)
+    layout = layout_of(str(path), lines, dialect, usual, others)
     rows = [*islice(cells(lines[layout.skipped :], layout.separator, layout.quote), _FIRST)]
     if layout.separator == ";" and dialect.decimal == "." and not dialect.thousands:
         grouped = _grouped(layout.names, rows)

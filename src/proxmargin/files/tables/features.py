@@ -400,13 +400,7 @@ def refuse_unusable_cells(
     1) and column name."""
     if not blanks:
         _refuse_cells(frame.isna(), source, "missing", way_out)
-    floats = frame
-    if any(dtype.kind != "f" for dtype in frame.dtypes):
-        floats = frame.select_dtypes("floating")
-    strips = (floats.iloc[:, at : at + _STRIP] for at in range(0, floats.shape[1], _STRIP))
-    if any(np.isinf(strip.to_numpy()).any() for strip in strips):
-        infinite = pandas().DataFrame(np.isinf(floats.to_numpy()), frame.index, floats.columns)
-        _refuse_cells(infinite, source, "infinite", _CORRECT)
+    _refuse_cells(np.isinf(frame.select_dtypes("floating")), source, "infinite", _CORRECT)
 
 
 def _refuse_cells(mask: Any, source: str, kind: str, way_out: str) -> None:

@@ -91,11 +91,11 @@ def end_of(frame: Any) -> int:
 
 
 def layout_of(
-    source: str, lines: list[str], dialect: Dialect, usual: str | None, *, any_text: bool
+    source: str, lines: list[str], dialect: Dialect, usual: str | None, others: str
 ) -> Layout:
     """The layout of the table that begins with these lines. ``usual`` is the separator of files of
-    that name; ``any_text``: a single column is a table, too. Raises DataError: there is no table,
-    or it cannot be known whether it has a header."""
+    that name; ``others``: the kinds of files that are known, where one column is no table. Raises
+    DataError: there is no table, or it cannot be known whether it has a header."""
     preamble, marks = 0, dialect.comment or COMMENTS
     while preamble < len(lines) and (not lines[preamble].strip() or lines[preamble][0] in marks):
         preamble += 1
@@ -103,7 +103,7 @@ def layout_of(
     if not body:
         only = "the file is empty" if is_blank(lines) else "all lines look like comments"
         raise DataError(f"{source}: {only}.")
-    separator = _known_separator(source, body, dialect, usual, any_text)
+    separator = _known_separator(source, body, dialect, usual, others)
     notes = []
     if dialect.separator is None and usual is not None and separator != usual:
         notes.append(f"{source}: cells are separated by {separator!r} (separator={separator!r})")
@@ -213,13 +213,13 @@ def _is_title(rows: Sequence[Sequence[str]], width: int) -> bool:
 
 
 def _known_separator(
-    source: str, body: list[str], dialect: Dialect, usual: str | None, any_text: bool
+    source: str, body: list[str], dialect: Dialect, usual: str | None, others: str
 ) -> str:
-    separator = dialect.separator or separator_of(body, usual) or (any_text and (usual or ","))
+    separator = dialect.separator or separator_of(body, usual) or (not others and (usual or ","))
     if not separator:
         raise DataError(
             f"{source}: unknown kind of file: its lines show no cells; a text table is read where "
-            "its separator is given (separator=)."
+            f"its separator is given (separator=); {others}."
         )
     # where both are the same, cells with a decimal mark are quoted
     rows = cells(body[:_ROWS], separator) if separator == dialect.decimal else []

@@ -428,13 +428,8 @@ def _opened(path: Path, dialect: Dialect) -> TableSource:
             return _read_series_matrix(path, dialect)
         if kind not in SEPARATORS and dialect == USUAL and is_svmlight(filled):
             return read_svmlight(path)
-    known = kind in (*SEPARATORS, ".txt")
-    try:
-        return read_delimited(path, dialect, lines, SEPARATORS.get(kind), any_text=known)
-    except DataError as error:
-        if "unknown kind of file" not in str(error):
-            raise
-        raise DataError(f"{str(error).rstrip('.')}; {_known()}.") from None
+    others = "" if kind in (*SEPARATORS, ".txt") else _known()
+    return read_delimited(path, dialect, lines, SEPARATORS.get(kind), others)
 
 
 def _suffix(name: str) -> str:
