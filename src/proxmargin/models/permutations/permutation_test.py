@@ -266,8 +266,8 @@ def permutation_test(
 
 def _block(measure: Measure, samples: int) -> int:
     """Labelings at a time: of large data as many as keep their arrays small."""
-    most = max(DRAWN_TOGETHER, BLOCK_ENTRIES // samples)
-    return min(measure.block, most - most % DRAWN_TOGETHER)
+    most = min(measure.block, BLOCK_ENTRIES // samples)
+    return max(DRAWN_TOGETHER, most - most % DRAWN_TOGETHER)
 
 
 def _checked(

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 import warnings
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -49,7 +49,6 @@ from proxmargin.studies.comparing.rows import (
     TrainTestRows,
     outer_splits,
 )
-from proxmargin.studies.comparing.searches import AlphaPath
 from proxmargin.studies.comparing.setup import (
     MetricFacts,
     Protocol,
@@ -383,7 +382,7 @@ class Performance:
         try:
             with ProgressBar("compare", total, shown=self.progress) as shown:
                 shown.skip(total - len(missing))
-                for outcome in self._running(unhindered(missing, done), shown):
+                for outcome in self._running(missing, shown):
                     self._take(outcome, done)
                     shown.advance()
         except (KeyboardInterrupt, BrokenExecutor) as error:
@@ -452,26 +451,6 @@ def tasks_of(
     for fold, split in parts:
         for candidate in candidates:
             yield FoldTask(candidate, fold, split, seed, keeps=fold is None or fold < count)
-
-
-def unhindered(
-    tasks: Iterable[FoldTask], finished: Container[tuple[str, int]]
-) -> Iterator[FoldTask]:
-    """The tasks in their order, but none waits for kernels while others need not: the first search
-    along a path of alpha compiles for the others, which are put off until it is among the
-    ``finished`` keys."""
-    waiting, first = list(tasks), None
-    while waiting:
-        busy = first is not None and first.key not in finished
-        free = (at for at, task in enumerate(waiting) if not (busy and _follows_path(task)))
-        task = waiting.pop(next(free, 0))
-        if first is None and _follows_path(task):
-            first = task
-        yield task
-
-
-def _follows_path(task: FoldTask) -> bool:
-    return isinstance(task.candidate.search, AlphaPath)
 
 
 def _performed(

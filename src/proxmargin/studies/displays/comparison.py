@@ -13,6 +13,7 @@ from proxmargin.data.inputs.parameters import check_choice, check_number
 from proxmargin.runtime.types import Array, Axes, Record
 from proxmargin.studies.displays.axes import apart, axes_for, finish
 from proxmargin.studies.reports.details import ModelPredictions, curve_of
+from proxmargin.studies.reports.standings import Standings, main_of
 from proxmargin.studies.stats.scores import INTERVAL
 
 Facts = Mapping[str, Any]
@@ -34,26 +35,19 @@ CHANCE: Record = {"color": "0.4", "linestyle": ":", "linewidth": 0.8}
 
 @dataclass(frozen=True)
 class Drawn:
-    """The models of a comparison that are drawn, the metric, and the class of their curves."""
+    """The models of a comparison that are drawn, by a metric, and the class of their curves."""
 
-    facts: Facts
-    metric: str
+    standings: Standings
     models: Sequence[Facts]
     class_: object
 
-    @classmethod
-    def of(cls, facts: Facts, metric: str, limit: int | None, class_: Any) -> Drawn:
-        """Of the best models by that metric."""
-        sign = -1.0 if _known(facts, metric)["larger_is_better"] else 1.0
-        means = [sign * _number(m["metrics"][metric].get("mean")) for m in facts["models"]]
-        order = np.argsort(np.array(means), kind="stable")[:limit]  # NaN is last
-        return cls(facts, metric, [facts["models"][each] for each in order], class_)
+    @property
+    def facts(self) -> Facts:
+        return self.standings.facts
 
     @property
     def label(self) -> str:
-        known = _known(self.facts, self.metric)
-        better = "larger" if known["larger_is_better"] else "smaller"
-        return f"{known['label']} ({better} is better)"
+        return f"{self.standings.label} ({self.standings.direction})"
 
     @property
     def protocol(self) -> str:
@@ -62,16 +56,14 @@ class Drawn:
 
     def numbers(self, *names: str) -> Array:
         """Of each model, (n_names, n_models); NaN where there are none."""
-        rows = [
-            [_number(model["metrics"][self.metric].get(name)) for model in self.models]
-            for name in names
-        ]
+        of = self.standings.of
+        rows = [[_number(of(model).get(name)) for model in self.models] for name in names]
         return np.array(rows).reshape(len(names), len(self.models))
 
     def groups(self) -> Iterator[tuple[str, NDArray[np.intp], Record]]:
         """Models to be drawn alike: what they have in common, their places, their style."""
         baseline = np.array([model["kind"] == "baseline" for model in self.models])
-        equal = np.array([bool(m["metrics"][self.metric].get("equivalent")) for m in self.models])
+        equal = np.array([bool(self.standings.of(m).get("equivalent")) for m in self.models])
         for is_baseline, colour, what in ((False, MODEL, "model"), (True, BASELINE, "baseline")):
             for is_equal, face, how in (
                 (True, colour, "not distinguishable from the best"),
@@ -123,10 +115,9 @@ class ComparisonDisplay:
     labels_: list[str]
 
     def __init__(self, facts: Facts, *, metric: str | None = None) -> None:
-        known = [each["name"] for each in facts["protocol"]["metrics"]]
-        self.metric = str(facts["protocol"]["scoring"] if metric is None else metric)
-        check_choice("metric", self.metric, known)
-        self.facts = facts
+        if metric is not None:
+            check_choice("metric", metric, [each["name"] for each in facts["protocol"]["metrics"]])
+        self.standings = main_of(facts, metric)
 
     @classmethod
     def from_comparison(
@@ -178,14 +169,14 @@ class ComparisonDisplay:
         limit = usual if top is None else top
         if label is not None and kind not in OF_CLASSES:
             raise ValueError(f"label={label!r} is for curves, and kind is {kind!r}")
-        drawn = Drawn.of(self.facts, self.metric, limit, label)
+        drawn = Drawn(self.standings, self.standings.models[:limit], label)
         is_new, ax = ax is None, axes_for(ax)
         if is_new and is_rows:
             figure: Any = ax.figure
             figure.set_figheight(height_of(len(drawn.models)))
         self.labels_ = [str(model["name"]) for model in drawn.models]
         self.marks_ = draw(drawn, ax)
-        source = self.facts["data"].get("name")
+        source = drawn.facts["data"].get("name")
         finish(self, ax, title if source is None else f"{title}: {source}")
         _plain(ax)
         return self
@@ -198,8 +189,8 @@ def height_of(models: int) -> float:
 
 def _draw_intervals(drawn: Drawn, ax: Axes) -> Sequence[object]:
     marks = _draw_rows(drawn, ax, "mean", "low", "high")
-    majority = _number((drawn.facts.get("majority") or {}).get(drawn.metric))
-    if np.isfinite(majority):
+    majority = drawn.standings.majority
+    if majority is not None:
         ax.axvline(majority, color=MAJORITY, linestyle=":", label="majority class")
     ax.set_xlabel(f"{drawn.label}, {INTERVAL}; {drawn.protocol}")
     _legend(ax)
@@ -218,7 +209,7 @@ def _draw_folds(drawn: Drawn, ax: Axes) -> Sequence[object]:
     marks = []
     for place, model in enumerate(drawn.models):
         rows = [row for row in drawn.facts["fold_results"] if row["model"] == model["name"]]
-        scores = np.array([_number(row.get(drawn.metric)) for row in rows])
+        scores = np.array([_number(row.get(drawn.standings.metric["name"])) for row in rows])
         heights = place + SPREAD * (np.linspace(-0.5, 0.5, scores.size) if scores.size > 1 else 0)
         colour = BASELINE if model["kind"] == "baseline" else MODEL
         style: Record = {"color": colour, "alpha": FAINT, "markersize": 4, "linestyle": ""}
@@ -356,11 +347,6 @@ def _draw_curves(drawn: Drawn, ax: Axes, kind: str, at: Any) -> Sequence[object]
     # beside a square picture there is room
     _legend(ax, title=f"{of} (area)", loc="center left", bbox_to_anchor=(1.02, 0.5))
     return marks
-
-
-def _known(facts: Facts, metric: str) -> Facts:
-    """What the comparison says of a metric."""
-    return {each["name"]: each for each in facts["protocol"]["metrics"]}[metric]
 
 
 def _number(value: Any) -> float:

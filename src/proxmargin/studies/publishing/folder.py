@@ -113,7 +113,7 @@ class BestScore:
     metric: Metric
     folds: int
     seed: int
-    block: ClassVar[int] = 10
+    block: ClassVar[int] = 1  # each takes seconds: the first tells how long all will take
     in_processes: ClassVar[bool] = True
 
     @classmethod

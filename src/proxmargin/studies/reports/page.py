@@ -101,8 +101,9 @@ def page_of(facts: Facts) -> str:
         (FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
     charting = charting_library()
+    page = templates(FOLDER, autoescape=True).get_template("page.html")
     return str(
-        _template().render(
+        page.render(
             view=view,
             rope=ROPE,
             facts=facts,
@@ -352,12 +353,12 @@ def charting_library() -> str:
     return str(bundle).replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-def _template() -> Any:
-    """The page; values are escaped, and unknown names are errors."""
+def templates(folder: Path, **options: Any) -> Any:
+    """The Jinja environment of a folder, in which unknown names are errors."""
     jinja2 = optional("jinja2", USE, EXTRA)
-    told = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
-    loader, undefined = jinja2.FileSystemLoader(FOLDER), jinja2.StrictUndefined
-    return jinja2.Environment(loader=loader, undefined=undefined, **told).get_template("page.html")
+    loader, undefined = jinja2.FileSystemLoader(folder), jinja2.StrictUndefined
+    told = {"trim_blocks": True, "lstrip_blocks": True, **options}
+    return jinja2.Environment(loader=loader, undefined=undefined, **told)
 
 
 def island(value: Record) -> str:

@@ -149,11 +149,11 @@ class HtmlTable:
 Row = Mapping[str, Any]
 
 
-def main_of(facts: Row) -> Standings:
-    """Those by the metric that models are chosen by."""
+def main_of(facts: Row, metric: str | None = None) -> Standings:
+    """Those by a metric, by default the one that models are chosen by."""
     metrics = facts["protocol"]["metrics"]
     names = [each["name"] for each in metrics]
-    place = names.index(facts["protocol"]["scoring"])
+    place = names.index(facts["protocol"]["scoring"] if metric is None else metric)
     return Standings(metrics[place], place, facts)
 
 

@@ -38,15 +38,10 @@ class ControlComparison:
         The p-values after Holm's procedure: differences with ``adjusted < alpha`` are significant
         together at level alpha.
 
-    See Also
-    --------
-    against_control, holm : Compute it.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import against_control
-    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> scores = [[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]]
     >>> result = against_control(scores)
     >>> result.control, result.names, result.adjusted.round(3).tolist()
     ('model 0', ('model 1', 'model 2'), [0.083, 0.019])
@@ -144,9 +139,8 @@ def against_control(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import against_control
-    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> scores = [[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]]
     >>> result = against_control(scores, control=0)
     >>> result.pvalue.round(3).tolist()
     [0.083, 0.009]
@@ -188,15 +182,10 @@ class Friedman:
         Of the F distribution with ``n_models - 1`` and ``(n_models - 1) (n_sets - 1)`` degrees of
         freedom.
 
-    See Also
-    --------
-    friedman : Computes it.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import friedman
-    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> scores = [[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]]
     >>> result = friedman(scores)
     >>> result.average_ranks.round(2).tolist(), round(result.pvalue, 4)
     ([1.17, 2.17, 2.67], 0.0302)
@@ -231,15 +220,10 @@ class Nemenyi:
         Average ranks that differ by less are not significantly different at level ``alpha``.
     alpha : float
 
-    See Also
-    --------
-    nemenyi : Computes it.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import nemenyi
-    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> scores = [[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]]
     >>> result = nemenyi(scores)
     >>> round(result.critical_difference, 3), result.pvalue.shape
     (1.353, (3, 3))
@@ -302,9 +286,8 @@ def friedman(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import friedman
-    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> scores = [[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]]
     >>> result = friedman(scores)
     >>> round(result.statistic, 3), round(result.iman_davenport, 3)
     (7.0, 7.0)
@@ -365,9 +348,8 @@ def nemenyi(scores: ArrayLike, *, alpha: float = 0.05, higher_is_better: bool = 
 
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import nemenyi
-    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> scores = [[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]]
     >>> result = nemenyi(scores, alpha=0.1)
     >>> result.average_ranks.round(2).tolist(), round(result.critical_difference, 3)
     ([1.17, 2.17, 2.67], 1.185)
@@ -403,15 +385,10 @@ class SignedRanks:
     pvalue : (n_models, n_models)
         Two-sided.
 
-    See Also
-    --------
-    wilcoxon_signed_ranks : Computes it.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import wilcoxon_signed_ranks
-    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> scores = [[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]]
     >>> result = wilcoxon_signed_ranks(scores)
     >>> float(result.statistic[0, 2]), round(float(result.zscore[0, 2]), 3)
     (0.0, -2.201)
@@ -465,9 +442,8 @@ def wilcoxon_signed_ranks(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import wilcoxon_signed_ranks
-    >>> scores = np.array([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]])
+    >>> scores = [[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]]
     >>> result = wilcoxon_signed_ranks(scores, method="exact")
     >>> round(float(result.pvalue[0, 2]), 4)
     0.0312

@@ -211,15 +211,10 @@ class ResampledInterval:
     mean, low, high, error : (n_models,), or numbers for the scores of one model
         The last is the standard error.
 
-    See Also
-    --------
-    corrected_resampled_interval : Computes it.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import corrected_resampled_interval
-    >>> scores = np.array([[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]])
+    >>> scores = [[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]]
     >>> result = corrected_resampled_interval(scores, test_share=0.2)
     >>> result.mean.round(3).tolist(), result.low.round(3).tolist()
     ([0.926, 0.896], [0.887, 0.875])
@@ -247,15 +242,10 @@ class ResampledTTest:
     pvalue : (n_models, n_models)
         Two-sided.
 
-    See Also
-    --------
-    corrected_resampled_ttest : Computes it.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import corrected_resampled_ttest
-    >>> scores = np.array([[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]])
+    >>> scores = [[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]]
     >>> result = corrected_resampled_ttest(scores, test_share=0.2)
     >>> round(float(result.difference[0, 1]), 3), round(float(result.pvalue[0, 1]), 3)
     (0.03, 0.129)
@@ -287,15 +277,10 @@ class BayesianTTest:
     rope : float
         Region of practical equivalence, in units of the score.
 
-    See Also
-    --------
-    bayesian_correlated_ttest : Computes it.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import bayesian_correlated_ttest
-    >>> scores = np.array([[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]])
+    >>> scores = [[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]]
     >>> result = bayesian_correlated_ttest(scores, test_share=0.2, rope=0.02)
     >>> result.better.round(3).tolist()
     [[0.0, 0.72], [0.017, 0.0]]
@@ -342,10 +327,8 @@ def corrected_resampled_interval(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import corrected_resampled_interval
-    >>> scores = np.array([[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]])
-    >>> result = corrected_resampled_interval(scores[:, 0], test_share=0.2)
+    >>> result = corrected_resampled_interval([0.91, 0.94, 0.9, 0.93, 0.95], test_share=0.2)
     >>> round(float(result.mean), 3), round(float(result.low), 3), round(float(result.high), 3)
     (0.926, 0.887, 0.965)
     """
@@ -395,9 +378,8 @@ def corrected_resampled_ttest(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import corrected_resampled_ttest
-    >>> scores = np.array([[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]])
+    >>> scores = [[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]]
     >>> result = corrected_resampled_ttest(scores, test_share=0.2)
     >>> bool(result.low[0, 1] < result.difference[0, 1] < result.high[0, 1])
     True
@@ -447,9 +429,8 @@ def bayesian_correlated_ttest(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from proxmargin.stats import bayesian_correlated_ttest
-    >>> scores = np.array([[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]])
+    >>> scores = [[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]]
     >>> result = bayesian_correlated_ttest(scores, test_share=0.2, rope=0.01)
     >>> round(float(result.better[0, 1] + result.equal[0, 1] + result.worse[0, 1]), 6)
     1.0
