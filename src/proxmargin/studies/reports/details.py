@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +28,8 @@ from proxmargin.studies.reports.text import leaning
 CHARTED = 20  # features in a chart: more have no room for their names
 MOST_CLASSES = 30  # of a confusion matrix that is shown
 SHADES = 8  # of a cell
-MOST_POINTS = 200  # corners of a curve at most: more cannot be seen
-ALL_POINTS = 40_000  # corners of all curves of a page together, about 0.5 MB of it
+MOST_POINTS = 200  # of a curve: more cannot be seen
+ALL_POINTS = 40_000  # of all curves of a page together, about 0.5 MB of it
 MOST_CURVES = 12  # classes with curves of their own: the largest ones
 BINS = 10  # of a calibration curve
 BIN_SAMPLES = 20  # that a bin should have
@@ -291,30 +290,10 @@ def score_matrix(values: Values, n_classes: int, shares: bool = False) -> Array:
 
 
 def thinned(x: Array, y: Array, limit: int) -> NDArray[np.intp]:
-    """Indices of at most ``limit`` points of a polyline with its ends: the point farthest from the
-    line so far is added, the worst place first (Ramer 1972; Douglas and Peucker 1973)."""
-    # no limit of points: collinear ones are dropped even where all would fit
-    chosen = [0, x.size - 1] if x.size > 1 else [0][: x.size]
-    waiting: list[tuple[float, int, int, int]] = []
-
-    def push(start: int, end: int) -> None:
-        """Put a segment into the queue, with its farthest point, if any is off the line."""
-        if end - start < 2:
-            return
-        inner = slice(start + 1, end)
-        across, up = x[end] - x[start], y[end] - y[start]
-        length = np.hypot(across, up)
-        right, above = x[inner] - x[start], y[inner] - y[start]
-        off = np.hypot(right, above) if length == 0 else abs(right * up - above * across) / length
-        farthest = int(off.argmax())
-        # a rounding error of coordinates in [0, 1] is no corner
-        if off[farthest] > 1e-12:
-            heappush(waiting, (-float(off[farthest]), start, start + 1 + farthest, end))
-
-    push(0, x.size - 1)
-    while waiting and len(chosen) < limit:
-        _, start, middle, end = heappop(waiting)
-        chosen.append(middle)
-        push(start, middle)
-        push(middle, end)
-    return np.sort(np.array(chosen, dtype=np.intp))
+    """Indices of at most ``limit`` points of a polyline, its ends among them, in about equal steps
+    along it."""
+    if x.size <= limit:
+        return np.arange(x.size)
+    along = np.concatenate([[0.0], np.hypot(np.diff(x), np.diff(y)).cumsum()])
+    places = np.searchsorted(along, np.linspace(0.0, along[-1], limit - 1))
+    return np.unique(np.append(places, x.size - 1))

@@ -16,7 +16,6 @@ from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.types import Facts, Record
 from proxmargin.studies.reports import standings
-from proxmargin.studies.reports.charts import SPECS
 from proxmargin.studies.reports.details import (
     ModelPredictions,
     confusion_of,
@@ -97,9 +96,10 @@ def page_of(facts: Facts) -> str:
     if facts.get("format") != FORMAT:
         raise ValueError(f"these are not the facts of a comparison: format {facts.get('format')!r}")
     view = View(facts)
-    style, script = (
-        (FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+    style, charts, behaviour = (
+        (FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "charts.js", "page.js")
     )
+    script = charts + behaviour
     charting = charting_library()
     page = templates(FOLDER, autoescape=True).get_template("page.html")
     return str(
@@ -297,7 +297,6 @@ class View:
         features, paths = (self.facts.get(key) or {} for key in ("features", "paths"))
         by_index = {each["name"]: m for m, each in enumerate(self.models)}
         return {
-            "specs": SPECS,
             "rope": ROPE,
             "models": [str(each["name"]) for each in self.models],
             "labels": self.labels,

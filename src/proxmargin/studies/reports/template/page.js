@@ -1,4 +1,3 @@
-"use strict";
 (() => {
   const page = JSON.parse(document.getElementById("page-data").textContent);
   const find = (selector, within = document) => within.querySelector(selector);
@@ -14,7 +13,7 @@
   function draw(name, datasets, adjust = () => {}) {
     const place = find(`[data-chart="${name}"]`);
     if (!place) return;
-    const spec = structuredClone(page.specs[name]);
+    const spec = JSON.parse(JSON.stringify(charts[name]));  // parts of it share none
     spec.datasets = datasets;
     spec.config.axis.titleLimit = 0.6 * place.clientWidth;
     if (narrow()) spec.config.axisQuantitative.tickCount = 4;
