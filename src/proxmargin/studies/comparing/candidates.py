@@ -153,10 +153,14 @@ def _given(name: object, estimator: Estimator, known: Mapping[str, Candidate]) -
     return Candidate(name, partial(clone, estimator), Given(), is_kernel=kernel)
 
 
+MAJORITY_MODEL = Candidate(
+    MAJORITY, partial(DummyClassifier, strategy="prior"), Given(), "baseline"
+)
+
+
 def baselines_for(sparse: bool, standardize: bool) -> list[Candidate]:
     """What every comparison should beat: the majority, and everyday models of scikit-learn, behind
     a scaler where the models are standardised too."""
-    majority = Candidate(MAJORITY, partial(DummyClassifier, strategy="prior"), Given(), "baseline")
     scaler = StandardScaler(with_mean=not sparse) if standardize else "passthrough"
     models = {
         "LinearSVC": partial(LinearSVC, random_state=0),
@@ -165,7 +169,7 @@ def baselines_for(sparse: bool, standardize: bool) -> list[Candidate]:
     }
     search = Grid({"model__C": (0.01, 0.1, 1.0, 10.0)})
     return [
-        majority,
+        MAJORITY_MODEL,
         *(
             Candidate(
                 f"sklearn {name}", partial(_scaled, scaler, kind), search, "baseline", kind is SVC

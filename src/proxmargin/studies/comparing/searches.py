@@ -251,17 +251,17 @@ class _Path:
     """Warm-started paths of all inner folds, by the engine of cross-validation (`selection`)."""
 
     parameter: ClassVar[str]
+    values: tuple[float, ...]
+    tol: float
 
-    def templates(self, make: Make) -> list[Estimator]:
-        """The estimators whose strength varies, one a mix of norms, with checked parameters."""
-        raise NotImplementedError
+    @property
+    def mixes(self) -> list[Settings]:
+        """What else an estimator has whose strength varies, in the order of preference."""
+        return [{}]
 
     def grid(self, template: Estimator, assembly: Any) -> Array:
         """The strengths of one of them, the strongest penalty first."""
-        raise NotImplementedError
-
-    def mix(self, template: Estimator) -> Settings:
-        return {}
+        return np.array(self.values, np.float64)
 
     def tried(
         self, make: Make, data: LabelledRows, folds: Sequence[TrainTestRows]
@@ -269,7 +269,8 @@ class _Path:
         from proxmargin.models.paths.grid import unfitted
         from proxmargin.models.selection import folds as engine
 
-        templates = [unfitted(each) for each in self.templates(make)]
+        made = [make().set_params(**mix, tol=self.tol) for mix in self.mixes]
+        templates = [unfitted(each) for each in made]
         for template in templates:
             template._check_parameters()
             template._check_model()
@@ -278,8 +279,8 @@ class _Path:
         first = templates[0]._assembled(rows.design, targets)
         grids = [self.grid(each, each._reassembled(first)) for each in templates]
         settings = [
-            {self.parameter: float(value), **self.mix(template)}
-            for template, grid in zip(templates, grids, strict=True)
+            {self.parameter: float(value), **mix}
+            for mix, grid in zip(self.mixes, grids, strict=True)
             for value in grid
         ]
         found = SearchPredictions(settings, self.parameter, folds)
@@ -302,46 +303,37 @@ class _Path:
 class AlphaPath(_Path):
     """Paths in ``alpha``, one for each ``l1_ratio``, from `proxmargin.alpha_max` of the rows."""
 
+    values: tuple[float, ...] = ()  # in place of the default grid
+    tol: float = SELECTION_TOL
     l1_ratios: tuple[float, ...] = (0.95, 0.5)  # in the order of preference among equals
     n_alphas: int = 30
     eps: float = 1e-3  # the last alpha as a share of the first
-    tol: float = SELECTION_TOL
-    values: tuple[float, ...] = ()  # in place of the default grid
     parameter = "alpha"
+
+    @property
+    def mixes(self) -> list[Settings]:
+        return [{"l1_ratio": ratio} for ratio in self.l1_ratios]
 
     def at(self, setting: Settings, values: tuple[float, ...]) -> AlphaPath:
         return replace(self, l1_ratios=(setting["l1_ratio"],), values=values[::-1])
-
-    def templates(self, make: Make) -> list[Estimator]:
-        return [make().set_params(l1_ratio=ratio, tol=self.tol) for ratio in self.l1_ratios]
 
     def grid(self, template: Estimator, assembly: Any) -> Array:
         from proxmargin.models.paths.grid import default_grid
 
         if self.values:
-            return np.array(self.values)
+            return super().grid(template, assembly)
         return default_grid(template, assembly, self.n_alphas, self.eps)
-
-    def mix(self, template: Estimator) -> Settings:
-        return {"l1_ratio": template.l1_ratio}
 
 
 @dataclass(frozen=True)
 class CPath(_Path):
     """A path through given values of ``C``, increasing, of a linear model."""
 
-    values: tuple[float, ...]
     tol: float = SELECTION_TOL
     parameter = "C"
 
     def at(self, setting: Settings, values: tuple[float, ...]) -> CPath:
         return replace(self, values=values)
-
-    def templates(self, make: Make) -> list[Estimator]:
-        return [make().set_params(tol=self.tol)]
-
-    def grid(self, template: Estimator, assembly: Any) -> Array:
-        return np.array(self.values, np.float64)
 
 
 @dataclass(frozen=True)

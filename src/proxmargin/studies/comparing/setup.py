@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from sklearn.dummy import DummyClassifier
 
 import proxmargin
 from proxmargin.data.designs import as_design, moments
@@ -30,11 +29,10 @@ from proxmargin.models.classifiers.multiclass import MulticlassSVC
 from proxmargin.runtime.files import replaced, taken
 from proxmargin.runtime.types import Estimator, Facts, Record
 from proxmargin.solvers.resuming.journal import Identity
-from proxmargin.studies.comparing.candidates import Candidate
-from proxmargin.studies.comparing.metrics import HeldOutPredictions, Metric
+from proxmargin.studies.comparing.candidates import MAJORITY_MODEL, Candidate
+from proxmargin.studies.comparing.metrics import Metric
 from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows
-from proxmargin.studies.comparing.searches import held_out, own_probabilities
-from proxmargin.studies.comparing.work import Outcome
+from proxmargin.studies.comparing.work import FoldTask, Outcome, perform
 
 
 @dataclass(frozen=True)
@@ -203,24 +201,9 @@ def _majority(
     data: LabelledRows, splits: Sequence[TrainTestRows], metrics: Sequence[Metric]
 ) -> dict[str, list[float]]:
     """The metrics of always predicting the largest class, with the shares as probabilities."""
-    found: dict[str, list[float]] = {metric.name: [] for metric in metrics}
-    for split in splits:
-        said = _guess(data.rows(split.train), data.rows(split.test), np.unique(data.y))
-        with warnings.catch_warnings():
-            # undefined precisions of the classes that it never predicts
-            warnings.simplefilter("ignore")
-            for metric in metrics:
-                found[metric.name].append(metric(said))
-    return found
-
-
-def _guess(train: LabelledRows, test: LabelledRows, classes: Any) -> HeldOutPredictions:
-    model = DummyClassifier(strategy="prior")
-    model.fit(np.zeros((train.n_samples, 1)), train.y, sample_weight=train.weights)
-    blank = replace(test, X=np.zeros((test.n_samples, 1)))
-    said = held_out(model, blank, classes)
-    flat = np.zeros(test.n_samples if classes.size == 2 else (test.n_samples, classes.size))
-    return replace(said, scores=flat, probabilities=own_probabilities(model, blank.X), X=test.X)
+    tasks = (FoldTask(MAJORITY_MODEL, k, split, 0, keeps=False) for k, split in enumerate(splits))
+    scores = [perform(task, data, metrics).scores for task in tasks]
+    return {metric.name: [each[metric.name] for each in scores] for metric in metrics}
 
 
 FORMAT = "proxmargin run"  # by which a file is known

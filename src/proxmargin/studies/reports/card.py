@@ -398,12 +398,7 @@ def _sparse_facts(X: Any) -> tuple[Values, ...]:
     owner = np.repeat(np.arange(p), stored)
     finite = np.isfinite(X.data)
     missing = np.bincount(owner[~finite], minlength=p)
-    least, largest = np.full(p, np.inf), np.full(p, -np.inf)
-    np.fmin.at(least, owner, X.data)
-    np.fmax.at(largest, owner, X.data)
-    with_zeros = stored < n
-    least[with_zeros] = np.minimum(least[with_zeros], 0)
-    largest[with_zeros] = np.maximum(largest[with_zeros], 0)
+    least, largest = (end(axis=0).toarray().ravel() for end in (X.nanmin, X.nanmax))
     constant = (least == largest) | (missing == n)
     ordered = np.zeros(p, dtype=bool)
     # a column of distinct values has at most one zero
@@ -470,31 +465,17 @@ def _sparse_rank_sums(X: Any, members: NDArray[np.float64]) -> NDArray[np.float6
     n, p = X.shape
     stored = np.diff(X.indptr)
     owner = np.repeat(np.arange(p), stored)
-    order = np.lexsort((X.data, owner))
-    values, rows = X.data[order], X.indices[order]
     zeros = n - stored
-    negative = np.bincount(owner[values < 0], minlength=p)
-    # the zeros of a column stand between its negative and its positive values
-    position = np.arange(values.size) - X.indptr[owner] + 1
-    position = position + np.where(values > 0, zeros[owner], 0)
-    ranks = _midranks(values, owner, position)
-    of_zeros = negative + (zeros + 1) / 2
+    values = np.unique(np.nan_to_num(X.data, nan=np.inf), return_inverse=True)[1]
+    # those of one column are next to each other, its zeros between negative and positive values
+    own = rankdata(owner * (X.nnz + 1) + values)
+    ranks = own - X.indptr[owner] + np.where(X.data > 0, zeros[owner], 0)
+    of_zeros = np.bincount(owner[X.data < 0], minlength=p) + (zeros + 1) / 2
     sums = np.empty((members.shape[1], p))
     for k, member in enumerate(members.T):
-        of_class = member[rows]
+        of_class = member[X.indices]
         listed = np.bincount(owner, weights=of_class * ranks, minlength=p)
         unlisted = member.sum() - np.bincount(owner, weights=of_class, minlength=p)
         sums[k] = listed + unlisted * of_zeros
-    sums[:, np.unique(owner[~np.isfinite(values)])] = np.nan
+    sums[:, np.unique(owner[~np.isfinite(X.data)])] = np.nan
     return sums
-
-
-def _midranks(values: Values, owner: NDArray[np.intp], position: Values) -> NDArray[np.float64]:
-    """Mean positions of runs of equal values of a column."""
-    if values.size == 0:
-        return np.zeros(0)
-    starts = np.r_[True, (np.diff(values) != 0) | (np.diff(owner) != 0)]
-    run = np.cumsum(starts) - 1
-    lengths = np.bincount(run)
-    first = position[starts]
-    return np.asarray(first + (lengths - 1) / 2)[run]
