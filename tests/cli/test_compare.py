@@ -28,7 +28,7 @@ class TestCompare:
             "stability",
             "balanced accuracy",
             "features used",
-            "certified gap",
+            "largest gap",
             "l1_ratio",
             "always the largest class",
             "positive speaks for malignant",

@@ -28,7 +28,7 @@ def test_every_picture_can_be_drawn_of_a_comparison(found, kind) -> None:
 
 def test_a_picture_is_of_the_metric_asked_for(found) -> None:
     display = found.plot_scores(metric="log_loss", ax=figure().subplots())
-    assert display.ax_.get_xlabel().startswith("log-loss (smaller is better)")
+    assert display.ax_.get_xlabel().startswith("log-loss (lower is better)")
     means = found.evidence("log_loss")
     best = display.marks_[0][0].get_xdata().min()
     assert best == pytest.approx(means.mean.min())

@@ -214,7 +214,8 @@ class MulticlassSVC(SelectsFeatures, MarginEstimator):
         if margins.shape != targets.codes.shape:
             raise ValueError(
                 f"margins must be one a sample, ({targets.codes.size},) here, got {margins.shape}: "
-                "a number, or a matrix by class, fits any rows"
+                "folds and permutations fit to some of the rows, for which type a number "
+                f"(margins=1.0) or a ({count}, {count}) matrix of true and wrong class"
             )
         return replace(targets, margins=margins)
 

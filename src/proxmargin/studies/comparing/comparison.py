@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -456,8 +456,8 @@ def _summary(setup: Setup, held: Facts, name: str) -> ClinicalSummary | None:
     if not 0 < np.count_nonzero(codes == positive) < codes.size:
         return None
     said, chances, folds = zip(*first.values(), strict=True)
-    ids = setup.row_ids
-    return clinical_summary(
+    ids, repeats = setup.row_ids, setup.protocol.repeats
+    found = clinical_summary(
         labels[codes],
         np.clip(chances, 0.0, 1.0),
         labels[positive],
@@ -467,6 +467,10 @@ def _summary(setup: Setup, held: Facts, name: str) -> ClinicalSummary | None:
         folds=folds,
         test_ratio=setup.test_ratio,
     )
+    if repeats == 1:
+        return found
+    of = f"Of the first of {repeats} repetitions of the folds; mean scores are of all."
+    return replace(found, method=f"{of} {found.method}")
 
 
 def _joined(found: Comparison, name: str) -> Record:

@@ -84,7 +84,7 @@ def summary(facts: Row) -> str:
 
 def listing(facts: Row) -> Listing:
     """The ranking as it is printed."""
-    gaps = number_column("certified gap", "relative_gap", certified)
+    gaps = number_column("largest gap", "relative_gap", certified)
     return _typed(main_of(facts).ranking(gaps, word_column("settings", settings_of)).listing())
 
 

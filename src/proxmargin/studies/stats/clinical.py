@@ -149,7 +149,7 @@ class ClinicalSummary:
         return Listing(("", "", INTERVAL), [events, *rows, ("Brier", f"{self.brier:.3f}", "")])
 
     def __repr__(self) -> str:
-        return self.listing().plain()
+        return f"{self.listing().plain()}\n\n{self.method}"
 
     def _repr_html_(self) -> str:
         return self.listing().html()
