@@ -12,6 +12,7 @@ FILES = ("pandas", "pyarrow", "openpyxl")
 # libraries of the extras, as pip knows them
 EXTRAS = {
     "files": FILES,
+    "plot": ("matplotlib",),
     "report": ("matplotlib", "jinja2", "vl-convert-python"),
     "dask": ("dask", "distributed"),
     "onnx": ("skl2onnx",),

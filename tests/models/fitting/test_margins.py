@@ -159,7 +159,10 @@ def test_two_classes_have_margins_too() -> None:
         ({"margins": -1.0}, r"margins must be a number >= 0, one a sample, or a matrix .*got -1"),
         ({"margins": "one"}, "margins must be a number >= 0"),
         ({"margins": np.inf}, "margins must be a number >= 0"),
-        ({"margins": [1.0, 2.0]}, r"margins must be one a sample, \(45,\) here, got \(2,\): .* type a number"),
+        (
+            {"margins": [1.0, 2.0]},
+            r"margins must be one a sample, \(45,\) here, got \(2,\): .* type a number",
+        ),
         ({"margins": np.ones((2, 2))}, r"for each of the 3 classes, got shape \(2, 2\)"),
         ({"margins": 2.0, "loss": "multinomial"}, "loss='logistic' has"),
     ],

@@ -399,34 +399,25 @@ def run_publish(arguments: argparse.Namespace) -> int:
         print(f"{found.ending.value}: the same command continues in {where}")
         by_signal = found.ending.name == "INTERRUPTED"
         return failures.interrupted() if by_signal else failures.FAILED
-    test, why = None, ""
-    if table.weights is not None:
-        why = (
-            f"weights ({arguments.weights}): permuted labels are equally likely only among samples "
-            "that weigh the same"
-        )
-    elif not folder.can_permute(table.y, table.groups):
-        why = (
-            f"labels change places within a group ({arguments.groups}) only, and each group holds "
-            "samples of one class"
-        )
-    if arguments.permutations and why:
-        warnings.warn(f"no permutation test: {why}", UserWarning, stacklevel=2)
-    elif arguments.permutations:
-        test = folder.kept_test(
-            arguments.run_dir,
-            lambda: folder.pipeline_test(
-                found,
-                table.X,
-                table.y,
-                whole=arguments.permute == "all",
-                permutations=arguments.permutations,
-                groups=table.groups,
-                n_jobs=arguments.jobs,
-                progress=not arguments.quiet,
-            ),
-            (arguments.permutations, arguments.permute),
-        )
+    test = None
+    try:
+        if arguments.permutations:
+            test = folder.kept_test(
+                arguments.run_dir,
+                lambda: folder.pipeline_test(
+                    found,
+                    table.X,
+                    table.y,
+                    whole=arguments.permute == "all",
+                    permutations=arguments.permutations,
+                    groups=table.groups,
+                    n_jobs=arguments.jobs,
+                    progress=not arguments.quiet,
+                ),
+                (arguments.permutations, arguments.permute),
+            )
+    except ValueError as error:  # weights, or groups of one class each: the rest is for publication
+        warnings.warn(f"no permutation test: {error}", UserWarning, stacklevel=2)
     digest = folder.digest_of(table.source, table.X, table.y)
     for model in found.models_.values():
         options.keep_table_options(model, arguments)

@@ -28,7 +28,6 @@ from proxmargin.studies.stats.scores import (
     Floats,
     ScoreTable,
     Student,
-    pairs_frame,
     resampled,
 )
 
@@ -107,7 +106,7 @@ class Evidence:
             signed, own = sign * picked, (traits or Traits.of_count(len(names))).of(kept)
             best = highest(signed.mean(axis=0), own)
             found = _differences(picked, test_ratio, folds, basis)
-            pairs = ModelPairs.of(found, tuple(names[k] for k in places), sign, ROPE * unit)
+            pairs = ModelPairs.of(found, sign, ROPE * unit)
             known = _means(picked, test_ratio, basis) | pairs.against(best)
             for name, column in known.items():
                 columns[name][kept] = column
@@ -188,7 +187,6 @@ def _complete(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 class ModelPairs:
     """Each model (row) against each other one (column); arrays are (n_models, n_models)."""
 
-    names: tuple[str, ...]
     difference: Floats  # mean score of the first minus that of the second
     low: Floats  # its interval
     high: Floats
@@ -200,12 +198,12 @@ class ModelPairs:
     p_worse: Floats
 
     @classmethod
-    def of(cls, found: Student, names: tuple[str, ...], sign: float, rope: float) -> ModelPairs:
+    def of(cls, found: Student, sign: float, rope: float) -> ModelPairs:
         """Of their differences; ``sign`` is 1 where larger scores are better, else -1."""
         low, high = found.interval(CONFIDENCE)
         posterior = replace(found, mean=sign * found.mean).posterior(rope)
         p = found.pvalue
-        return cls(names, found.mean, low, high, p, adjusted_for_pairs(p), *posterior)
+        return cls(found.mean, low, high, p, adjusted_for_pairs(p), *posterior)
 
     def against(self, best: int) -> dict[str, Floats]:
         """The columns of differences from the best; the best itself is certain to equal itself."""
@@ -216,11 +214,6 @@ class ModelPairs:
             columns[name] = getattr(self, PARTS.get(name, name))[:, best].copy()
             columns[name][best] = own
         return columns
-
-    def to_frame(self) -> Frame:
-        """A row for each pair: first, second, and the numbers."""
-        columns = {key: value for key, value in vars(self).items() if key != "names"}
-        return pairs_frame(self.names, **columns)
 
 
 def student(values: Floats, ratio: float, rounding: Floats | None = None) -> Student:

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-import importlib
-from types import ModuleType
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxmargin.runtime.optional import optional
 from proxmargin.runtime.types import Array, Axes
 
+_matplotlib = partial(optional, use="A picture", extra="plot")
 APART = 0.045  # least distance of two names, relative to the height of the picture
 COUNTS = 9  # maximum number of feature counts above a picture
 
 
-def _matplotlib(module: str) -> ModuleType:
-    try:
-        return importlib.import_module(f"matplotlib.{module}")
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install matplotlib") from error
-
-
 def figure(width: float = 7.5, height: float = 4.8) -> Any:
     """A figure for a file: no window, whatever the backend."""
-    return _matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
+    return _matplotlib("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
 
 
 def pages(stream: object) -> Any:
     """A PDF of several figures, written to a stream."""
-    return _matplotlib("backends.backend_pdf").PdfPages(stream)
+    return _matplotlib("matplotlib.backends.backend_pdf").PdfPages(stream)
 
 
 def axes_for(ax: Axes | None) -> Axes:
     """The given axes, or those of a new figure of pyplot."""
     if ax is not None:
         return ax
-    return _matplotlib("pyplot").subplots(figsize=(7.5, 4.8), layout="constrained")[1]
+    return _matplotlib("matplotlib.pyplot").subplots(figsize=(7.5, 4.8), layout="constrained")[1]
 
 
 def titled(ax: Axes, title: str) -> None:

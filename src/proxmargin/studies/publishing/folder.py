@@ -94,15 +94,6 @@ class PipelineTest:
     compared: int  # those that the model was chosen among
 
 
-def can_permute(y: Values | None, groups: Values | None) -> bool:
-    """Whether labels can change places: those of groups do so within a group only."""
-    if groups is None:
-        return True
-    numbers, codes = (np.unique(np.asarray(each), return_inverse=True)[1] for each in (groups, y))
-    pairs = np.unique(np.column_stack([numbers, codes]), axis=0)
-    return len(pairs) > np.unique(numbers).size
-
-
 @dataclass(frozen=True, eq=False)
 class BestScore:
     """The best mean score of models on held-out rows, for each labeling: parameters are chosen, and
@@ -186,8 +177,7 @@ def pipeline_test(
     protocol, name = comparison.setup.protocol, str(comparison.recommended_)
     if protocol.weighted:
         raise ValueError(
-            "a comparison with sample_weight has no permutation test: permuted labels are equally "
-            "likely only among samples that weigh the same"
+            "sample_weight: permuted labels are equally likely only among samples of one weight"
         )
     if protocol.grouped and groups is None:
         raise ValueError("groups: the comparison has some, within which labels change places")
