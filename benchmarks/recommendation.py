@@ -81,8 +81,9 @@ def judged(found: Comparison, X: Floats, y: Floats) -> Verdict:
     dense = next(name for name in found.names if used[name] > 0.9 * X.shape[1])
     recommended = found.recommended_
     assert recommended is not None
-    near = found.table["score_mean"] >= found.table["score_mean"].max() - 2 * ROPE
-    by_log_loss = found.table["log_loss"][near].drop("MulticlassSVC", errors="ignore").idxmin()
+    binary = found.table.drop("MulticlassSVC", errors="ignore")
+    near = binary["score_mean"] >= binary["score_mean"].max() - 2 * ROPE
+    by_log_loss = binary["log_loss"][near].idxmin()
     return Verdict(
         truth[recommended],
         truth[found.best_name_],
