@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from proxmargin.optimality.problem import Point
 from proxmargin.runtime.files import replaced
+from proxmargin.runtime.types import Record, Values
 from proxmargin.solvers.loop.report import Report, interval_of
 from proxmargin.solvers.loop.solver import MEASURES
 
@@ -35,12 +36,12 @@ class CheckpointContent:
     """The content of a checkpoint file."""
 
     point: Point
-    facts: dict[str, Any]  # ``n_iter, solver, primal, relative_gap`` of the point
+    facts: Record  # ``n_iter, solver, primal, relative_gap`` of the point
     # the state to resume the fit from (`proxmargin.solvers.resuming.journal`); None outside of a
     # fit
     fit: Any = None
     # the arrays that ``fit`` refers to
-    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: Mapping[str, Values] = field(default_factory=dict)
 
     @classmethod
     def of(cls, report: Report) -> CheckpointContent:
@@ -68,7 +69,7 @@ class CheckpointContent:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Replace the file atomically."""
-        members: dict[str, Any] = dict(zip(POINT, self.point, strict=False))
+        members: Record = dict(zip(POINT, self.point, strict=False))
         for name, value in ((FACTS, self.facts), (FIT, self.fit)):
             members[name] = np.array(json.dumps(value))
         with replaced(path) as stream:

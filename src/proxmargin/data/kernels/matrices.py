@@ -176,7 +176,7 @@ class ComputedKernel(KernelMatrix):
             return self.block(rows, columns)
         self.counter.add(rows.size * columns.size / max(self.n_samples, 1) ** 2)
         left, right = factors[0][rows], factors[1][columns]
-        values: NDArray[Any] = np.empty((rows.size, columns.size), dtype=np.float32)
+        values: Values = np.empty((rows.size, columns.size), dtype=np.float32)
         for start in range(0, rows.size, TILE_ROWS):
             some = slice(start, start + TILE_ROWS)
             np.matmul(left[some], right.T, out=values[some])

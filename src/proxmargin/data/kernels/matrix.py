@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 from weakref import proxy
 
 import numpy as np
@@ -131,7 +131,7 @@ class KeptSquare:
         # the matrix keeps the square: were it kept in turn, only the collector would free both
         self.matrix: KernelMatrix = proxy(matrix)
         self.order: Index = np.empty(0, dtype=np.intp)
-        self.store: NDArray[Any] = np.empty((0, 0), dtype)
+        self.store: Values = np.empty((0, 0), dtype)
 
     def of(self, *groups: Index) -> tuple[Index, Values]:
         """An order of the samples of all groups, and an array with their kernel matrix in its first

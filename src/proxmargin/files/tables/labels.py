@@ -185,7 +185,7 @@ def sample_weights(column: Column, source: str) -> NDArray[np.float64]:
     return weights
 
 
-def refuse_too_wide(source: str, n_features: int, y: NDArray[Any]) -> None:
+def refuse_too_wide(source: str, n_features: int, y: Values) -> None:
     """Refuse features and classes whose coefficients do not fit into the free memory."""
     vector = 8 * _VECTORS * n_features
     if vector * max(len(y), 1) <= free_bytes():

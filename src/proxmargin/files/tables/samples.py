@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
 from proxmargin.files.tables.cells import (
@@ -48,6 +47,7 @@ from proxmargin.files.tables.labels import (
     written_labels,
 )
 from proxmargin.files.tables.matrices import same_width
+from proxmargin.runtime.types import Values
 
 _USE_ENCODE = (
     "correct them, encode them as one feature per level (encode=True), or leave them out "
@@ -216,7 +216,7 @@ def _table(
     features: Sequence[Feature],
     frame: Any,
     found: Found,
-    y: NDArray[Any] | None,
+    y: Values | None,
     blanks: bool,
     *way_out: str,
 ) -> Table:
@@ -233,7 +233,7 @@ def _table(
 
 def _labels(
     of: NamedColumns, column: Any, labelled: bool = False, elsewhere: str = ""
-) -> NDArray[Any] | None:
+) -> Values | None:
     # a target column with gaps waits for its predictions
     if column is None or (column.isna().any() and not labelled):
         return None

@@ -29,7 +29,7 @@ from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
 from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.files.tables.samples import model_table, training_table
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
-from proxmargin.runtime.types import Estimator, Frame
+from proxmargin.runtime.types import Estimator, Frame, Record
 
 
 def read_data(
@@ -266,7 +266,7 @@ def read_for_model(
 NARROWEST = 3  # rows by columns from which the rows are probably not samples
 
 
-def survey(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> dict[str, Any]:
+def survey(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> Record:
     """Plain facts about the columns of a table, of which only the header is known where its cells
     cannot be read; of a matrix there are none. DataError: it cannot be opened."""
     opened = open_source(source, dialect)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from proxmargin.compiled.clock import clock
@@ -247,7 +247,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
         own = getattr(self.estimator, "_takes_objects", None)
         return callable(getattr(self.estimator, "kernel", None)) if own is None else own
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(SVC() if self.estimator is None else self.estimator).input_tags
         tags.input_tags.sparse = inner.sparse

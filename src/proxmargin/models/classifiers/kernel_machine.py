@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from sklearn.utils import Tags
 
 from proxmargin.compiled.rounding import UNIT, Enclosed
 from proxmargin.data.designs import DenseDesign, Design, StandardizedDesign, as_design, moments
@@ -135,7 +136,7 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
             scores[rows] += kernel.product(samples, matrix.others, self.dual_coef_.T)
         return scores
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.sparse = not tags.input_tags.pairwise

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 
 from proxmargin.data.designs import Design, RowView, StandardizedDesign, as_design, standardized
 from proxmargin.data.inputs.aligned import by_sample
@@ -233,7 +234,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         if interrupts.pending:
             raise KeyboardInterrupt
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_expit, log_softmax
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -36,7 +36,7 @@ from proxmargin.models.fitting.bases import ClassifierMixin
 from proxmargin.models.fitting.coefficients import HasCoefficients
 from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.optional import library_of
-from proxmargin.runtime.types import Array, Estimator, Values
+from proxmargin.runtime.types import Array, Estimator, Record, Values
 
 
 class PredictsByScores(HasCoefficients, ClassifierMixin):
@@ -96,12 +96,12 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
             return _beyond_memory(self, X, offset, made, None, self.classes_.dtype)
         return _beyond_memory(self, X, offset, made, len(self.classes_))
 
-    def predict(self, X: Features, offset: ArrayLike | None = None) -> NDArray[Any]:
+    def predict(self, X: Features, offset: ArrayLike | None = None) -> Values:
         """The class with the largest score, (n_samples,); ``offset`` as in `decision_function`.
 
         Of a `proxmargin.Dataset` an iterator of arrays, one a chunk.
         """
-        labels: NDArray[Any] = self._by_scores(X, offset, self._labels_of)
+        labels: Values = self._by_scores(X, offset, self._labels_of)
         return labels
 
     @available_if(lambda self: hasattr(self, "calibrator_"))  # type: ignore[untyped-decorator]
@@ -273,9 +273,9 @@ class _OfBlock:
     """What is made of the scores of a block, which may have no rows."""
 
     scores: Callable[..., Array]
-    shift: dict[str, Any]
+    shift: Record
     made: Callable[[Array], Any]
-    empty: NDArray[Any]
+    empty: Values
 
     def __call__(self, block: Any) -> Any:
         return self.made(self.scores(block, **self.shift)) if block.shape[0] else self.empty

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 
 from proxmargin.data.designs import DenseDesign, Design, as_design
 from proxmargin.data.inputs.aligned import by_sample
@@ -46,7 +47,7 @@ def checked(X: Any, y: Labels, sample_weight: ArrayLike | None) -> tuple[Design,
 class _BinaryData(BaseEstimator):  # type: ignore[misc]
     """The estimator named in the messages of scikit-learn's checks."""
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.kinds import Features, Labels, Scoring, Seed, Splits
@@ -395,7 +396,7 @@ class CrossValidated(
         splits = splitter.split(data.X, data.labels, **arguments)
         return folds_of(splits, data)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags = self._template().__sklearn_tags__().input_tags
         return tags

@@ -284,7 +284,7 @@ class Gap:
         return self.gap / self.scale
 
     @property
-    def numbers(self) -> dict[str, Any]:
+    def numbers(self) -> Record:
         """The fields of a `Certificate` that it decides."""
         names = ("primal", "dual", "gap", "relative_gap", "kkt_residual")
         return {name: getattr(self, name) for name in names}

@@ -80,7 +80,7 @@ class RuleTable:
 
     rules: tuple[Rule, ...]
     solvers: Mapping[str, Callable[..., Solver[Any]]]
-    tried: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    tried: tuple[tuple[str, Facts], ...] = ()
 
     def first(self, problem: Problem, deadline: float = np.inf) -> Choice | str:
         """The choice by the first rule that fits, or the objection of the last solver."""

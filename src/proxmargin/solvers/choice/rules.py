@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from proxmargin.functions.losses import CrammerSinger, MinimaxFisher, MinimaxPro
 from proxmargin.functions.penalties.custom import OwnPenalty
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Problem
+from proxmargin.runtime.types import Facts
 from proxmargin.solvers.dual.dual_rows import SPARSE_DENSITY
 from proxmargin.solvers.interior.box_program import LARGEST
 from proxmargin.solvers.interior.small_box import is_small
@@ -50,7 +50,7 @@ class Rule:
     use: str
     because: str
     when: Callable[[Problem], bool] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Facts = field(default_factory=dict)
 
 
 # ---- what rules ask of a problem ----------------------------------------------------------------

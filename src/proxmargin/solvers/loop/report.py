@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from numbers import Integral
-from typing import Any
 
 from proxmargin.optimality.certificates.certificate import Certificate, Gap
 from proxmargin.optimality.problem import Point
+from proxmargin.runtime.types import Facts
 from proxmargin.solvers.loop.solver import BUDGET_FACTOR, TINY_WORK, GapState, State
 
 
@@ -98,7 +98,7 @@ class InPlaceOf:
 class Changed(InPlaceOf):
     """Passes reports to a callback with other values of some fields."""
 
-    changes: Mapping[str, Any]
+    changes: Facts
 
     def __call__(self, report: Report) -> object:
         return self.callback(replace(report, **self.changes))

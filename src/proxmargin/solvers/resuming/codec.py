@@ -18,19 +18,18 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from proxmargin.data.designs import Design
 from proxmargin.functions.losses import Loss
 from proxmargin.optimality.problem import Problem
-from proxmargin.runtime.types import Record, Values
+from proxmargin.runtime.types import Facts, Record, Values
 from proxmargin.solvers.loop.solver import Stop
 
-Decoder: TypeAlias = Callable[[Any, str, dict[str, Any]], Any]
+Decoder: TypeAlias = Callable[[Any, str, Record], Any]
 
 OURS = "proxmargin."
 PLAIN = frozenset("biufU")  # dtype kinds that need no pickle
-SPARSE: Mapping[str, Any] = {
+SPARSE: Facts = {
     kind.__name__: kind for kind in (sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix)
 }
 PARTS = ("data", "indices", "indptr")  # of a sparse matrix
@@ -139,7 +138,7 @@ class StateCodec(Codec):
     are the last of this class. Records are restored without calling constructors, and only of
     classes that are already loaded: a name in a file causes no import."""
 
-    arrays: dict[str, NDArray[Any]]  # those that are encoded are added, each once
+    arrays: dict[str, Values]  # those that are encoded are added, each once
     stop: Stop = dataclasses.field(default_factory=Stop)  # this run's, in place of the encoded one
     limit: int | None = None  # of the iterations of the run that was encoded
     _names: dict[int, str] = dataclasses.field(default_factory=dict)

@@ -20,7 +20,6 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 import proxmargin
@@ -297,7 +296,7 @@ class Journal:
         if self._noted is None:
             return
         number, title, limit, report = self._noted
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, Values] = {}
         codec = StateCodec(arrays)
         try:
             run = codec.encode(report.run_checkpoint)
