@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.compiled.cache import SUMS, njit
-from proxmargin.compiled.products.products import across, along
 from proxmargin.compiled.rounding import ROOT_STEPS
 
 # forcing terms: residual of a quadratic model over the violation of optimality
@@ -197,28 +196,3 @@ def sparse_gram(data, indices, indptr, weights, out):
         for k in range(j):
             out[k, j] += out[j, k]
             out[j, k] = out[k, j]
-
-
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
-def evaluated_lines(phi, lines, step, coef, shift, signs, weights, scores, dual, curvature, pulled):
-    """A pass over the loss at ``scores = lines @ coef``, and ``lines' dual``: data are read once.
-
-    Parameters
-    ----------
-    lines : (n_samples, n_features)
-    step : int
-        Samples of a block: it is read twice, the second time from the cache.
-    pulled : (n_features,)
-        ``lines' dual`` is added.
-    """
-    slope, total, loss = 0.0, 0.0, 0.0
-    for first in range(0, scores.size, step):
-        last = min(first + step, scores.size)
-        part = slice(first, last)
-        along(lines[part], coef, scores[part])
-        one, _, two, three = phi.evaluated(
-            scores[part], shift, signs[part], weights[part], dual[part], curvature[part]
-        )
-        slope, total, loss = slope + one, total + two, loss + three
-        across(lines[part], dual[part], pulled)
-    return slope, total, loss
