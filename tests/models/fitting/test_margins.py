@@ -86,8 +86,9 @@ def test_solvers_that_take_margins_agree(solver: str, kind: str) -> None:
 
 def test_a_solver_with_the_margin_fixed_says_which_take_others() -> None:
     X, y, _ = weighted()
+    MulticlassSVC("l1", margins=2.0, solver="multiplier-newton").fit(X, y)  # other units of one
     with pytest.raises(ValueError, match=r"'multiplier-newton' cannot take .*'ssnal'"):
-        MulticlassSVC("l1", margins=2.0, solver="multiplier-newton").fit(X, y)
+        MulticlassSVC("l1", margins=GIVEN["one a sample"], solver="multiplier-newton").fit(X, y)
 
 
 @pytest.mark.parametrize("name", ["l1", "group_l2", "group_linf"])
