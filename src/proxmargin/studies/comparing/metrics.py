@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.utils import check_array
+from sklearn.metrics import check_scoring, get_scorer_names, roc_auc_score
 from sklearn.utils.metaestimators import available_if
 
 from proxmargin.compiled.rounding import EPS, SCORE_ROUNDING, levels, score_levels
@@ -120,14 +119,7 @@ def _roc_auc(held_out: HeldOutPredictions) -> float:
 
 
 def _auc(positive: NDArray[np.bool_], scores: Values, held_out: HeldOutPredictions) -> float:
-    """The share of pairs, by their weights, whose positive has the higher score; ties are half."""
-    weights = np.ones(scores.size) if held_out.weights is None else held_out.weights
-    _, level = np.unique(check_array(scores, ensure_2d=False), return_inverse=True)
-    count = level.max() + 1
-    high = np.bincount(level, weights * positive, minlength=count)
-    low = np.bincount(level, weights * ~positive, minlength=count)
-    below = low.cumsum() - 0.5 * low
-    return float(high @ below / (high.sum() * low.sum()))
+    return float(roc_auc_score(positive, scores, sample_weight=held_out.weights))
 
 
 def _log_loss(held_out: HeldOutPredictions) -> float:
