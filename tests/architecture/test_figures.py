@@ -8,11 +8,11 @@ from tests.architecture import figures
 
 # the most there may be; lower each with what is removed
 BUDGET = {
-    "source_lines": 74_885,
+    "source_lines": 74_855,
     "solver_names": 19,
     "rules": 35,
     "numeric_constants": 492,
-    "lines_of_any_type": 1_036,
+    "lines_of_any_type": 860,
 }
 MOST_FILES_OF_A_FIT = 34
 MOST_FUNCTIONS_OF_A_FIT = 200

@@ -1,4 +1,4 @@
-"""Types of what many rooms pass on: arrays of anything, records, estimators, frames, axes."""
+"""Types of what many rooms pass on: arrays, matrices, records, estimators, frames, axes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:  # optional, or slow to import
     import pandas as pd
     from matplotlib.axes import Axes as PlotAxes
+    from scipy import sparse
     from sklearn.base import BaseEstimator
 
 Array: TypeAlias = NDArray[np.float64]
 Index: TypeAlias = NDArray[np.intp]  # positions of samples, features or classes
 Mask: TypeAlias = NDArray[np.bool_]
 Values: TypeAlias = NDArray[Any]  # of numbers, text or objects
+Matrix: TypeAlias = "Values | sparse.csr_array | sparse.csc_array"  # data in memory
 Record: TypeAlias = dict[str, Any]  # settings by name, a row of a table, an object of JSON
 Facts: TypeAlias = Mapping[str, Any]  # a record that is only read
 Estimator: TypeAlias = "BaseEstimator"  # of this library, of scikit-learn, or as theirs

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from proxmargin.optimality.problem import Point
 from proxmargin.runtime.files import replaced
-from proxmargin.runtime.types import Record, Values
+from proxmargin.runtime.types import Frame, Record, Values
 from proxmargin.solvers.loop.report import Report, interval_of
 from proxmargin.solvers.loop.solver import MEASURES
 
@@ -264,7 +264,7 @@ class History:
         known = any(name in row for row in self.rows)
         return [row.get(name, np.nan) if known else row[name] for row in self.rows]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """The rows as a data frame.
 
         Raises

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from proxmargin.solvers.augmented.ssnal import SemismoothNewton
 from proxmargin.solvers.loop.report import Solution, Status
 from proxmargin.solvers.loop.solver import (
     GAP_REDUCTION,
+    AnySolver,
     Solver,
     State,
     Stop,
@@ -78,8 +79,8 @@ class Relay(Solver[Leg]):
     """
 
     # fast backtracking: the first constant is small, and a trial costs a product
-    first: Solver[Any] = field(default_factory=lambda: FastProximalGradient(growth=2.0))
-    second: Solver[Any] = field(default_factory=SemismoothNewton)
+    first: AnySolver = field(default_factory=lambda: FastProximalGradient(growth=2.0))
+    second: AnySolver = field(default_factory=SemismoothNewton)
     near: float = 2e-2
     far_steps: float = 60
 
@@ -148,7 +149,7 @@ class Relay(Solver[Leg]):
     def dual(self, problem: Problem, state: Leg) -> Array | None:
         return self._runner(state).dual(problem, state.inner)
 
-    def _runner(self, state: Leg) -> Solver[Any]:
+    def _runner(self, state: Leg) -> AnySolver:
         return self.second if state.leg % 2 else self.first
 
     def _switched(self, problem: Problem, state: Leg, point: Point) -> Leg:

@@ -212,7 +212,7 @@ class Arrays:
 
     names: tuple[str, ...] | None = None
 
-    def __init__(self, X: Any, y: Values, weight: Any, columns: Any, where: str) -> None:
+    def __init__(self, X: Any, y: Values, weight: Any, columns: object, where: str) -> None:
         if len(X.shape) != 2:
             raise ValueError(f"{where} must have rows and columns, got an array of shape {X.shape}")
         if X.dtype.kind not in "fiub":

@@ -21,7 +21,7 @@ from proxmargin.compiled.rounding import (
 )
 from proxmargin.functions.rows import live_rows
 from proxmargin.runtime.memory import CACHED_ENTRIES, Remembers, cached_property, kept
-from proxmargin.runtime.types import Array, Index
+from proxmargin.runtime.types import Array, Index, Values
 
 Pointwise = Callable[..., tuple[Array, Array]]
 """``pointwise(scores, *cut)``: first and second derivatives of a loss in each score, (n_rows,)."""
@@ -82,7 +82,7 @@ class PassCounter(threading.local):
     passes: float = 0.0
     products: int = 0
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), ()  # of another process
 
     def add(self, share: float) -> None:
@@ -336,14 +336,14 @@ class Design(Remembers, ABC):
         return np.asarray(self.columns(index).scores(np.eye(index.size)), order=order)
 
     @abstractmethod
-    def sweep_data(self) -> tuple[Any, ...]:
+    def sweep_data(self) -> tuple[Values, ...]:
         """The columns for coordinate descent; only where `has_columns`. ``(matrix, centre, scale)``
         for a dense matrix, or the arrays ``(data, indices, indptr)`` of a matrix compressed by
         columns."""
 
 
 @singledispatch
-def as_design(data: Any) -> Design:
+def as_design(data: object) -> Design:
     """The design over ``data``; ``as_design.register`` adds further types. The data are copied only
     if they are sparse and not canonical."""
     raise TypeError(f"no design is known for data of type {type(data).__name__}")

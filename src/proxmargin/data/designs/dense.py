@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -163,7 +162,7 @@ class DenseDesign(Design):
             picked[part] = self.matrix[part][:, index]
         return picked
 
-    def sweep_data(self) -> tuple[Any, ...]:
+    def sweep_data(self) -> tuple[Values, ...]:
         return self.matrix, np.zeros(self.n_features), np.ones(self.n_features)
 
     def _blocks(self, step: int) -> Iterator[tuple[Array, slice]]:

@@ -22,7 +22,7 @@ from proxmargin.compiled.products.kernels import sparse_products
 from proxmargin.compiled.products.products import centred_squares
 from proxmargin.data.designs.base import SAMPLE_BYTES
 from proxmargin.runtime.memory import CACHED_ENTRIES, cached_property, unlocked
-from proxmargin.runtime.types import Array, Values
+from proxmargin.runtime.types import Array, Matrix, Values
 
 
 class Entry(NamedTuple):
@@ -59,7 +59,7 @@ def first_entry(X: Any, is_meant: Callable[[Values], NDArray[np.bool_]]) -> Entr
     raise AssertionError("called without such an entry")
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether an entry of a column of objects is none: None, NaN, or NA and NaT of pandas."""
     # NA comes first: a comparison with it has no truth value
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
@@ -114,7 +114,7 @@ def entries_of_columns(matrix: Any) -> NDArray[np.intp]:
     return np.bincount(matrix.indices[: matrix.indptr[-1]], minlength=matrix.shape[1])
 
 
-def full_columns(matrix: Any) -> NDArray[np.bool_]:
+def full_columns(matrix: Matrix) -> NDArray[np.bool_]:
     """Columns all of whose entries are stored, (n_columns,), of a matrix in canonical form."""
     return entries_of_columns(matrix) == matrix.shape[0]
 
@@ -154,7 +154,7 @@ def shifted(matrix: Any, point: Array) -> Any:
     return moved[0] if len(moved) == 1 else sparse.vstack(moved, format="csr")
 
 
-def _repeated(point: Array, columns: NDArray[np.intp], shape: tuple[int, int]) -> Any:
+def _repeated(point: Array, columns: NDArray[np.intp], shape: tuple[int, int]) -> Matrix:
     """``1 point'`` as CSR, for a point that is zero outside of ``columns``."""
     ends = columns.size * np.arange(shape[0] + 1)
     parts = (np.tile(point[columns], shape[0]), np.tile(columns, shape[0]), ends)
@@ -265,7 +265,7 @@ def about(X: Values, origin: Array) -> Others:
     return Others(X, origin, zero)
 
 
-def inner_products(left: Any, right: Others) -> Iterator[Tile]:
+def inner_products(left: Matrix, right: Others) -> Iterator[Tile]:
     """Tiles ``(rows, columns, <left_i - o, right_j - o>)`` for dense or sparse samples, with
     ``right`` `about` the point o; a tile is overwritten by the next."""
     if is_sparse(right.matrix):
@@ -284,7 +284,7 @@ def inner_products(left: Any, right: Others) -> Iterator[Tile]:
             yield rows, columns, x @ z.T
 
 
-def squared_distances(left: Any, right: Others) -> Iterator[Tile]:
+def squared_distances(left: Matrix, right: Others) -> Iterator[Tile]:
     """Tiles ``(rows, columns, |left_i - right_j|^2)``; rounding may make an entry negative. Samples
     are centred at a point amid ``right``, so that a common offset does not cancel."""
     if is_sparse(right.matrix):
@@ -325,7 +325,7 @@ def _lifted(samples: Values, point: Array, squares: Array) -> Array:
     return out
 
 
-def row_squares(X: Any, centre: Any = None) -> Array:
+def row_squares(X: Any, centre: Array | None = None) -> Array:
     """``|x_i - centre|^2`` of every row, (n_samples,); sparse data stay sparse."""
     n, p = X.shape
     if is_sparse(X):
@@ -376,7 +376,7 @@ def holds_objects(X: Values) -> bool:
     return not issparse(X) and (X.ndim != 2 or X.dtype == object)
 
 
-def is_sparse(X: Any) -> bool:
+def is_sparse(X: object) -> bool:
     """Whether data are a sparse matrix or array."""
     return bool(issparse(X))
 
@@ -388,7 +388,7 @@ def _arrays(X: Any) -> tuple[Values, Values, Values]:
     return unlocked(X.data), unlocked(indices), unlocked(starts)
 
 
-def _sparse_tiles(left: Any, right: Others) -> Iterator[tuple[slice, Any, Array]]:
+def _sparse_tiles(left: Matrix, right: Others) -> Iterator[tuple[slice, Any, Array]]:
     """``(rows, lines, lines @ matrix')`` with ``lines`` some rows of ``left``, less ``point``."""
     left, others, n = by_rows(left), right.matrix, right.shape[0]
     step = max(1, TILE_ROWS * TILE_COLUMNS // max(n, 1))
@@ -400,7 +400,7 @@ def _sparse_tiles(left: Any, right: Others) -> Iterator[tuple[slice, Any, Array]
         yield rows, lines, tile
 
 
-def _less(lines: Any, point: Array) -> Any:
+def _less(lines: Matrix, point: Array) -> Matrix:
     """``lines - 1 point'`` as CSR."""
     if is_sparse(lines):
         return shifted(lines, point)

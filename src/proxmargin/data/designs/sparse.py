@@ -14,7 +14,7 @@ from proxmargin.compiled.solvers.newton import sparse_gram
 from proxmargin.data.designs.base import Design, Order, PassCounter, as_design, subtract_outer
 from proxmargin.data.designs.samples import canonical, entries_of_columns, full_columns, shifted
 from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, kept
-from proxmargin.runtime.types import Array, Estimator, Index
+from proxmargin.runtime.types import Array, Estimator, Index, Values
 
 MAX_OFFSET = 1e3  # mean of a feature in standard deviations, where cancellation costs six digits
 
@@ -158,7 +158,7 @@ class SparseDesign(Design):
         self.counter.add(self.share * _share(picked, self.matrix))
         return picked.astype(np.float64, copy=False).toarray(order=order)
 
-    def sweep_data(self) -> tuple[Any, ...]:
+    def sweep_data(self) -> tuple[Values, ...]:
         return self.by_columns.data, self.by_columns.indices, self.by_columns.indptr
 
     def _product(self, right: Array, length: int, *, gather: bool) -> Array:

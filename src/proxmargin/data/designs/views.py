@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
@@ -13,7 +13,7 @@ from proxmargin.data.designs.base import Design, Order, Stored, Sweep, SweepPoin
 from proxmargin.data.designs.dense import DenseDesign
 from proxmargin.data.designs.sparse import SparseDesign
 from proxmargin.runtime.memory import cached_property, kept
-from proxmargin.runtime.types import Array, Index
+from proxmargin.runtime.types import Array, Index, Values
 
 
 class RowView(Design):
@@ -126,7 +126,7 @@ class RowView(Design):
         part.counter = self.counter
         return part
 
-    def sweep_data(self) -> tuple[Any, ...]:
+    def sweep_data(self) -> tuple[Values, ...]:
         return self.copied.sweep_data()
 
 
@@ -279,7 +279,7 @@ class StandardizedDesign(Design):
         columns /= self.scale[index]
         return columns
 
-    def sweep_data(self) -> tuple[Any, ...]:
+    def sweep_data(self) -> tuple[Values, ...]:
         if not self.has_columns:
             raise TypeError("standardised sparse data have no columns that can be read cheaply")
         base, centre, scale = self.stored

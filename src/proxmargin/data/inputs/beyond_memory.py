@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +35,7 @@ def is_beyond_memory(X: Features) -> bool:
     return _opener(X) is not None
 
 
-def opened(estimator: Estimator, X: Any, y: object, sample_weight: object) -> Opened:
+def opened(estimator: Estimator, X: Features, y: object, sample_weight: object) -> Opened:
     """The data of a fit, read once: checked, with their labels. Raises ValueError: entries that are
     not finite numbers or leave the range of float64, with the place; labels that are missing, given
     twice, or not classes."""
@@ -105,7 +106,7 @@ def _open_device(estimator: Estimator, X: Values, y: Values, sample_weight: Arra
     return Opened(design, labels, None if sample_weight is None else on_host(sample_weight))
 
 
-def namespace_of(X: Values) -> Any:
+def namespace_of(X: Values) -> ModuleType:
     """The array-API namespace of an array, by the layer that scikit-learn brings along."""
     try:
         from sklearn.externals.array_api_compat import array_namespace

@@ -100,7 +100,7 @@ def check_number(
         )
 
 
-def real_numbers(name: str, given: Any) -> NDArray[np.float64]:
+def real_numbers(name: str, given: object) -> NDArray[np.float64]:
     """The numbers of a parameter, of any shape, as float64. ValueError that names it: text, True or
     False, complex numbers, dates, lists of different lengths, masked entries."""
     refuse_masked(name, given)
@@ -237,7 +237,7 @@ def checked_random_state(random_state: object) -> np.random.RandomState:
         ) from error
 
 
-def seeded_model(estimator: Estimator, seed: int) -> Any:
+def seeded_model(estimator: Estimator, seed: int) -> Estimator:
     """A clone whose random parts draw from ``seed``, at any depth: steps of a pipeline, splitters
     of a search. Those that have a ``random_state`` of their own keep it."""
     model = clone(estimator)
@@ -254,7 +254,7 @@ def seeded_model(estimator: Estimator, seed: int) -> Any:
     return model.set_params(**changes, **{name: seeds[name] for name in states})
 
 
-def seeded_splitter(cv: Splits, seed: int) -> Any:
+def seeded_splitter(cv: Splits, seed: int) -> Splits:
     """The splitter; a copy with a seed if it shuffles and has none."""
     if not _is_unseeded(cv):
         return cv

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from proxmargin.data.inputs.kinds import Features, Labels
-from proxmargin.runtime.types import Estimator
+from proxmargin.runtime.types import Estimator, Values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ class Preprocessed(Pipeline):  # type: ignore[misc]
         return cls([("preprocess", transformer), ("model", model)])
 
     @available_if(lambda self: hasattr(self.model, "decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any, **params: Any) -> Any:
+    def decision_function(self, X: Features, **params: object) -> Values:
         """Scores by the model of the transformed samples; ``params`` are routed to the steps."""
         if params:
             return super().decision_function(X, **params)
@@ -59,11 +59,11 @@ class Preprocessed(Pipeline):  # type: ignore[misc]
         return self.model.certificate_
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Values:
         return self.model.coef_
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> Values:
         return self.model.intercept_
 
     def coefficients(
@@ -135,7 +135,7 @@ def refilled(strategy: str, values: NDArray[np.float64], names: object = None) -
     return found
 
 
-def fitted_transformer(transformer: Estimator, X: Features, y: Labels) -> Any:
+def fitted_transformer(transformer: Estimator, X: Features, y: Labels) -> Estimator:
     """A copy of the transformer that is fitted to these rows alone; TypeError if it is none."""
     if not (hasattr(transformer, "fit") and hasattr(transformer, "transform")):
         raise TypeError(

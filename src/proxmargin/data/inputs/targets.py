@@ -154,5 +154,5 @@ def _check_labels_of(class_weight: Mapping[Any, float], y: Values) -> None:
         )
 
 
-def _plain(label: object) -> Any:
+def _plain(label: object) -> object:
     return label.item() if isinstance(label, np.generic) else label

@@ -28,7 +28,7 @@ from proxmargin.data.inputs.aligned import (
 from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.runtime.brief import shown
-from proxmargin.runtime.types import Array, Estimator, Record, Values
+from proxmargin.runtime.types import Array, Estimator, Matrix, Record, Values
 
 OF_ENTRIES = ("could not convert", "setting an array element")  # of errors of NumPy
 # names of types whose entries NumPy turns into counts of a unit, into a part of them, or not at all
@@ -66,7 +66,7 @@ def takes_objects(estimator: Estimator) -> bool:
     return bool(getattr(estimator, "_takes_objects", False))
 
 
-def validated(estimator: Estimator, X: Any, y: Any) -> tuple[Any, Values]:
+def validated(estimator: Estimator, X: Any, y: Any) -> tuple[Values, Values]:
     """Validated features and labels for a fit, copied only if they must be converted. Raises
     ValueError: wrong shapes, fewer than two samples, no features, entries that are not finite
     numbers (with their row and column) or whose products leave the range of float64, labels that
@@ -190,12 +190,12 @@ def _check_column_names(X: Any) -> None:
         )
 
 
-def magnitudes_for(estimator: Any) -> Magnitudes:
+def magnitudes_for(estimator: Estimator) -> Magnitudes:
     """The admissible range of the largest entry of the data of a fit."""
     return RESCALED if getattr(estimator, "standardize", True) else AS_THEY_ARE
 
 
-def validated_features(estimator: Estimator, X: Any) -> Any:
+def validated_features(estimator: Estimator, X: Any) -> Values:
     """Validated features for a prediction by a fitted estimator."""
     refuse_masked("X", X)
     _refuse_no_numbers(X)
@@ -224,7 +224,7 @@ def _is_as_in_fit(estimator: Estimator, X: Features) -> bool:
     )
 
 
-def validated_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+def validated_weights(sample_weight: Any, X: Features) -> NDArray[np.float64] | None:
     """Sample weights: finite, non-negative, not all zero; None stays None."""
     if sample_weight is None:
         return None
@@ -265,7 +265,7 @@ def offset_argument(offset: object) -> Record:
     return {} if offset is None else {"offset": offset}
 
 
-def validated_offset(offset: Any, X: Any) -> NDArray[np.float64]:
+def validated_offset(offset: Any, X: Features) -> NDArray[np.float64]:
     """The validated offset, one finite number a sample, (n_samples,); zeros for 0. Raises
     ValueError: another shape, or an entry that is not a number of modest size (with its row)."""
     column = _floats("offset", offset)
@@ -314,7 +314,7 @@ def _check_lengths(X: Features, y: Labels) -> None:
         )
 
 
-def _converted(estimator: Estimator, X: Values, y: Labels | None, **options: object) -> Any:
+def _converted(estimator: Estimator, X: Values, y: Labels | None, **options: object) -> Matrix:
     if isinstance(X, Dataset):
         raise ValueError(
             "X is a data set on disk, which only fit, predict and score of single linear models "
@@ -362,7 +362,7 @@ def _located(error: Exception, X: Features) -> Exception:
     return error
 
 
-def _checked_entries(estimator: Estimator, X: Any, allowed: Magnitudes) -> Any:
+def _checked_entries(estimator: Estimator, X: Any, allowed: Magnitudes) -> Values:
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
         X = copy(X)  # shares the arrays; `check_format` may drop unused capacity of the caller's

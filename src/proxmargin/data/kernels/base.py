@@ -31,7 +31,7 @@ from proxmargin.data.designs.samples import (
 from proxmargin.data.inputs.kinds import Features
 from proxmargin.data.inputs.parameters import check_magnitude
 from proxmargin.runtime.brief import shown
-from proxmargin.runtime.types import Array, Index, Values
+from proxmargin.runtime.types import Array, Index, Matrix, Values
 
 FUNCTION_ULPS = 4.0  # error bound of exp, tanh and a few products, in ulps
 
@@ -65,7 +65,7 @@ class Kernel(ABC):
         return X
 
     @abstractmethod
-    def fill(self, left: Any, others: Any, out: Array) -> None:
+    def fill(self, left: Values, others: Any, out: Array) -> None:
         """Write the values of all rows of ``left`` with all `others` into ``out``."""
 
     def product(self, left: Any, others: Any, weights: Array) -> Array:
@@ -84,7 +84,7 @@ class Kernel(ABC):
     def diagonal(self, X: Features) -> Array:
         """The kernel of every row of ``X`` with itself, (n_samples,)."""
 
-    def rounding(self, others: Any) -> float:
+    def rounding(self, others: object) -> float:
         """Relative error of the largest kernel values between `others`, in ulps."""
         return 1.0
 
@@ -130,7 +130,7 @@ class Centred(Kernel):
     def others(self, X: Values) -> Any:
         return by_rows(X)
 
-    def fill(self, left: Any, others: Any, out: Array) -> None:
+    def fill(self, left: Values, others: Any, out: Array) -> None:
         for rows, lines in dense_rows(by_rows(left), TILE_ROWS):
             for columns, block in dense_rows(others, TILE_COLUMNS):
                 self.kernel(lines - self.origin, block - self.origin, out[rows, columns])
@@ -157,7 +157,7 @@ class ProductKernel(Kernel):
     def others(self, X: Values) -> Others:
         return about(X, np.zeros(X.shape[1]))
 
-    def fill(self, left: Any, others: Others, out: Array) -> None:
+    def fill(self, left: Values, others: Others, out: Array) -> None:
         if left.shape[1] != others.shape[1]:
             raise ValueError(
                 f"the samples have {left.shape[1]} and {others.shape[1]} features; a kernel "
@@ -181,7 +181,7 @@ class ProductKernel(Kernel):
         self.transform(values, values)
         return values
 
-    def tiles(self, left: Any, others: Others) -> Iterator[Tile]:
+    def tiles(self, left: Matrix, others: Others) -> Iterator[Tile]:
         """What `transform` wants of each pair, tile by tile: inner products."""
         return inner_products(left, others)
 

@@ -35,7 +35,7 @@ from proxmargin.data.kernels.base import (
     check_gamma,
 )
 from proxmargin.runtime.brief import shown
-from proxmargin.runtime.types import Array, Index, Values
+from proxmargin.runtime.types import Array, Index, Matrix, Values
 
 LOSSY = 1e5  # ulps of a kernel value from which on predictions take differences
 MAX_DIFFERENCES = 2_000_000_000  # squared differences of a product computed by them: some seconds
@@ -130,7 +130,7 @@ class Precomputed(Kernel):
 
     is_definite = False
 
-    def fill(self, left: Any, others: Any, out: Array) -> None:
+    def fill(self, left: Values, others: Any, out: Array) -> None:
         """``left[:, others]``, for (n_left, n_train) values and the numbers of training samples."""
         out[...] = np.asarray(left)[:, others]
 
@@ -198,7 +198,7 @@ class Rbf(ProductKernel):
         """It sees differences alone, whatever the origin."""
         return StandardizedRbf(self.gamma)
 
-    def tiles(self, left: Any, others: Others) -> Iterator[Tile]:
+    def tiles(self, left: Matrix, others: Others) -> Iterator[Tile]:
         return squared_distances(left, others)
 
     def single_factors(
@@ -271,7 +271,7 @@ class StandardizedRbf(Rbf):
     def others(self, X: Values) -> Others:
         return about(X, np.zeros(X.shape[1]))
 
-    def precisely(self, X: Any, index: Index, weights: Array) -> tuple[Array, Lost] | None:
+    def precisely(self, X: Features, index: Index, weights: Array) -> tuple[Array, Lost] | None:
         """The slope of ``exp(-gamma d^2)`` in the distance d is less than ``sqrt(gamma)``."""
         found = super().precisely(X, index, weights)
         if found is None:
@@ -309,7 +309,7 @@ def named_kernel(
     return builders[kernel]()
 
 
-def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> float:
+def resolve_gamma(gamma: str | float, X: Values, weights: Array | None = None) -> float:
     """The number behind ``gamma``, by scikit-learn's rules; ValueError if there is none. 'scale' is
     ``1 / (n_features var(X))`` with the variance of all entries (1 where that is zero), 'auto' ``1
     / n_features``. A sample of weight 2 is the same as a repeated row."""

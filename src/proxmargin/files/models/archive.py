@@ -92,14 +92,14 @@ class SettingsCodec(Codec):
 
     Error = ModelFileError
 
-    def _encode_number(self, value: np.generic, where: str) -> Any:
+    def _encode_number(self, value: np.generic, where: str) -> object:
         plain = value.item()
         # a long double has no Python counterpart, and JSON no complex number
         if isinstance(plain, np.generic) or not isinstance(plain, int | float):
             raise ModelFileError(f"The parameter {where!r} cannot be stored: use a Python number.")
         return self.encode(plain, where)
 
-    def _encode_array(self, value: Values, where: str) -> Any:
+    def _encode_array(self, value: Values, where: str) -> object:
         if value.ndim != 1 or value.dtype.kind not in PLAIN:
             raise ModelFileError(
                 f"The parameter {where!r} cannot be stored: it is an array of {value.dtype} with "
@@ -107,7 +107,7 @@ class SettingsCodec(Codec):
             )
         return {"array": self.encode(value.tolist(), where), "type": value.dtype.str}
 
-    def _encode_object(self, value: Any, where: str) -> Any:
+    def _encode_object(self, value: Any, where: str) -> object:
         if is_labelled(value):
             return self.encode(as_dict(value), where)
         kind = type(value)
@@ -138,7 +138,7 @@ class SettingsCodec(Codec):
             raise ModelFileError(f"{where!r} is no row of entries of the type {word!r}")
         return found
 
-    def _decode_part(self, where: str, plain: Record) -> Any:
+    def _decode_part(self, where: str, plain: Record) -> object:
         name = self.expect(plain["part"], str, where)
         kind: Any = _part(name)
         if (former := re.sub("(?<=.)(?=[A-Z])", "-", name).lower()) in RETIRED:
@@ -438,7 +438,7 @@ def _finite(word: str) -> float:
     return number
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> Record:
+def _distinct(pairs: list[tuple[str, object]]) -> Record:
     if len(dict(pairs)) != len(pairs):
         raise ModelFileError(f"its {MANIFEST} names an entry twice")
     return dict(pairs)

@@ -71,7 +71,7 @@ def is_same(value: object, other: object) -> bool:
     return same and bool(value == other or (value != value and other != other))
 
 
-def class_of(name: str) -> Any:
+def class_of(name: str) -> type:
     return getattr(import_module(RECORDS[name].home), name)
 
 
@@ -207,7 +207,7 @@ def _example(fitted: Estimator) -> list[object]:
     return [0.0] * fitted.n_features_in_
 
 
-def _placed(parts: list[tuple[Any, list[int]]], width: int) -> list[Any]:
+def _placed(parts: list[tuple[object, list[int]]], width: int) -> list[Any]:
     row: list[Any] = [0.0] * width
     for each, at in parts:
         known = [0.0] * len(at) if isinstance(each, str) else _example(each)
@@ -356,7 +356,7 @@ def _columns_apart(whole: Estimator) -> tuple[Record, Within]:
     return learned, within
 
 
-def _given(transformer: tuple[str, Any, Any], selected: object) -> Any:
+def _given(transformer: tuple[str, object, object], selected: object) -> object:
     """The columns of a transformer as they were given, or as a function selected them."""
     return selected if callable(transformer[2]) else transformer[2]
 

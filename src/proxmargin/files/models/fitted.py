@@ -18,10 +18,10 @@ import scipy.sparse as sp
 from proxmargin.data.kernels import Kernel, Precomputed
 from proxmargin.files.errors import ModelFileError
 from proxmargin.files.tables.matrices import NUMBERS, array_from, bytes_of, csr_fault
-from proxmargin.runtime.types import Estimator, Facts, Record, Values
+from proxmargin.runtime.types import Estimator, Facts, Matrix, Record, Values
 from proxmargin.solvers.resuming.codec import SPARSE
 
-Fitted: TypeAlias = dict[str, Any]
+Fitted: TypeAlias = Record
 
 _ALWAYS = ("intercept_", "classes_", "n_features_in_")
 _CHOSEN = ("nu_", "kappa_")  # parameters of the loss that were given as words or shares
@@ -260,7 +260,7 @@ def _array(name: str, read: Callable[[str], bytes], kinds: Collection[str]) -> V
         raise ModelFileError(f"the array {name!r} cannot be used: {error}") from error
 
 
-def _sparse(name: str, kind: object, shape: object, read: Callable[[str], bytes]) -> Any:
+def _sparse(name: str, kind: object, shape: object, read: Callable[[str], bytes]) -> Matrix:
     sizes = shape if isinstance(shape, list) else []
     valid = len(sizes) == 2 and all(type(size) is int and 0 <= size < 2**63 for size in sizes)
     if not valid or not isinstance(kind, str) or kind not in SPARSE:

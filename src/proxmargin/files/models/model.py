@@ -328,7 +328,7 @@ def _table_options(plain: object) -> Record:
     return dict(found)
 
 
-def _unfitted(name: Any, plain: Any) -> Estimator:
+def _unfitted(name: object, plain: object) -> Estimator:
     """The estimator with settings that it could have been fitted with."""
     if not isinstance(name, str) or name not in ESTIMATORS:
         raise ModelFileError(f"it names {name!r:.60}, which is no estimator of this version")
@@ -521,7 +521,7 @@ def probabilities_of(estimator: Estimator) -> Record:
     return {"probabilities": "of calibrated scores", **boundary}
 
 
-def _shown(value: object) -> Any:
+def _shown(value: object) -> object:
     return value if isinstance(value, bool | int | float | str | None) else repr(value)
 
 

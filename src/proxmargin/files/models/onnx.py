@@ -113,24 +113,24 @@ class _Operators:
 
         return partial(getattr(onnx_ops, f"Onnx{name}"), op_version=self.version)
 
-    def log_sigmoid(self, x: Any) -> Any:
+    def log_sigmoid(self, x: object) -> object:
         """``min(x, 0) - log(1 + exp(-|x|))``, which does not overflow."""
         rest = self.Log(self.Add(self.Exp(self.Neg(self.Abs(x))), np.ones(1)))
         return self.Sub(self.Min(x, np.zeros(1)), rest)
 
-    def logit(self, p: Any) -> Any:
+    def logit(self, p: object) -> object:
         return self.Sub(self.Log(p), self.Log(self.Sub(np.ones(1), p)))
 
-    def affine(self, x: Any, factor: Any, shift: object) -> Any:
+    def affine(self, x: Any, factor: Any, shift: object) -> object:
         product = self.MatMul(x, factor) if np.ndim(factor) == 2 else self.Mul(x, _one(factor))
         return self.Add(product, _one(shift))
 
 
-def _one(number: Any) -> NDArray[np.float64]:
+def _one(number: object) -> NDArray[np.float64]:
     return np.atleast_1d(np.asarray(number, dtype=np.float64))
 
 
-def _convert(scope: Any, operator: Any, container: Any) -> None:
+def _convert(scope: object, operator: Any, container: Any) -> None:
     """The converter of a model, as skl2onnx calls it."""
     from skl2onnx.common.data_types import DoubleTensorType
 
@@ -156,7 +156,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     ops.Cast(found, to=kind, output_names=[values]).add_to(scope, container)
 
 
-def _scores_of_any(ops: Any, X: Any, model: Estimator) -> Any:
+def _scores_of_any(ops: Any, X: Any, model: Estimator) -> object:
     """Scores by a model or a pipeline."""
     from skl2onnx.algebra.onnx_operator import OnnxSubEstimator
 
@@ -173,7 +173,7 @@ def _scores_of_any(ops: Any, X: Any, model: Estimator) -> Any:
     return _scores(ops, ops.Cast(X, to=DOUBLE), model)
 
 
-def _scores(ops: Any, X: Values, model: Estimator) -> Any:
+def _scores(ops: Any, X: Values, model: Estimator) -> object:
     """(n_samples, 1), or a column a class."""
     if hasattr(model, "coef_"):
         return ops.affine(X, model.coef_.T.astype(np.float64), model.intercept_)
@@ -203,7 +203,7 @@ def _scores(ops: Any, X: Values, model: Estimator) -> Any:
     return ops.affine(values, model.dual_coef_.T.astype(np.float64), model.intercept_)
 
 
-def _probabilities(ops: _Operators, model: Estimator, scores: object, decisions: object) -> Any:
+def _probabilities(ops: _Operators, model: Estimator, scores: object, decisions: object) -> object:
     """Of a model by itself; its scores if it has none."""
     if hasattr(model, "calibrator_"):
         return _calibrated(ops, model.calibrator_, scores)
@@ -215,7 +215,7 @@ def _probabilities(ops: _Operators, model: Estimator, scores: object, decisions:
     return ops.Softmax(ops.log_sigmoid(decisions), axis=1)
 
 
-def _calibrated(ops: Any, found: Any, scores: Any) -> Any:
+def _calibrated(ops: Any, found: Any, scores: object) -> object:
     """The map of a calibrator, (n_samples, n_classes)."""
     if isinstance(found, ScaledMap):
         return _calibrated(ops, found.inner, ops.Div(scores, _one(found.scale)))
@@ -235,7 +235,7 @@ def _calibrated(ops: Any, found: Any, scores: Any) -> Any:
     return ops.Softmax(ops.log_sigmoid(ops.Concat(*each, axis=1)), axis=1)
 
 
-def _log_odds(ops: Any, found: Any, scores: Any) -> Any:
+def _log_odds(ops: Any, found: Any, scores: object) -> object:
     if isinstance(found, SigmoidLogOdds):
         return ops.affine(scores, found.slope, found.shift)
     if isinstance(found, StepLogOdds):  # a sum of ramps

@@ -86,7 +86,7 @@ def text_columns(frame: Frame) -> list[Any]:
     return [frame[name] for name in names if frame[name].notna().any()]
 
 
-def are_among(column: Column, words: Collection[str]) -> Any:
+def are_among(column: Column, words: Collection[str]) -> Column:
     """Which cells are these words, or the numbers that they are."""
     codes = words if is_text(column.dtype) else [float(w) for w in words if is_number(w)]
     return column.isin(codes)
@@ -97,7 +97,7 @@ def without(column: Column, words: Collection[str]) -> Column:
     return column.mask(are_among(column, words)) if len(words) else column
 
 
-def numbers_meant(series: Column, what: str, dialect: Dialect) -> tuple[Any, list[str], str]:
+def numbers_meant(series: Column, what: str, dialect: Dialect) -> tuple[Column, list[str], str]:
     """A column of cells as numbers where all of them are, but for marks of thousands, words for
     missing cells, one sign of percent or a currency in each, and brackets around negative ones;
     these words; and these signs. Else as text. DataError: they would be numbers with another
@@ -149,7 +149,7 @@ def _parsed(words: Any, dialect: Dialect) -> Column:
     return pandas().to_numeric(words.astype(object), errors="coerce")
 
 
-def _other_marks(words: Any, dialect: Dialect, sign: str) -> list[str]:
+def _other_marks(words: Column, dialect: Dialect, sign: str) -> list[str]:
     """The options by which words are numbers in another notation: they would be levels."""
     point, other = dialect.decimal, "," if dialect.decimal == "." else "."
     ways = {f"decimal={other!r}": _form("", other)}

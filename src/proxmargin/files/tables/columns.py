@@ -20,7 +20,7 @@ from proxmargin.files.tables.cells import (
 )
 from proxmargin.files.tables.contents import USUAL, Dialect
 from proxmargin.files.tables.header import DIFFER, Header
-from proxmargin.runtime.types import Frame
+from proxmargin.runtime.types import Column, Frame
 
 Found = dict[str, Any]  # Series by the role of their column
 
@@ -74,15 +74,15 @@ class NamedColumns(Header):
         self.meant(frame, words, [self.names[j] or str(j + 1) for j in words])
         return frame
 
-    def as_text(self, position: int) -> Any:
+    def as_text(self, position: int) -> Column:
         """One column as it is written."""
         return as_text(self.load([position], {position})[position]).rename(self.called[position])
 
-    def all_as_text(self) -> Any:
+    def all_as_text(self) -> Frame:
         every = list(range(len(self.names)))
         return self.load(every, every).apply(as_text)
 
-    def meant(self, frame: Any, labels: Iterable[Any], names: Sequence[str]) -> None:
+    def meant(self, frame: Frame, labels: Iterable[object], names: Sequence[str]) -> None:
         """Read those columns of the frame as numbers that are meant so. A note says what was taken
         for missing."""
         marks: dict[str, list[str]] = {}

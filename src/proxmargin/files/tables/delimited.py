@@ -96,7 +96,7 @@ def _frame(
     layout: Layout,
     asked: Collection[int],
     text: Collection[int],
-    **more: Any,
+    **more: object,
 ) -> Any:
     """The cells, labelled by position: numbers, or text as it is written, also in the columns
     ``asked`` of those of ``text``. ``more``: what the rows need, as was found out."""

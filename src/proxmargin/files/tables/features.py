@@ -31,7 +31,7 @@ from proxmargin.files.tables.cells import (
 )
 from proxmargin.files.tables.contents import FeatureMatrix, Table, TableRequest
 from proxmargin.runtime.memory import shortage
-from proxmargin.runtime.types import Column, Frame, Values
+from proxmargin.runtime.types import Column, Frame, Matrix, Values
 
 _ID_NAME = re.compile(
     r"(?i:(^|[\W_])(id|ids|no|nr|number|code|key|name|names|barcode|accession|mrn)"
@@ -239,7 +239,7 @@ def suspected_codes(
     return found
 
 
-def warn_of_numbers(X: Any, names: Sequence[str], source: str) -> None:
+def warn_of_numbers(X: Matrix, names: Sequence[str], source: str) -> None:
     """Warn, once each, of numbers that look like codes of missing cells, and where every feature
     has one value."""
     low, high = extremes(X)

@@ -51,7 +51,7 @@ def _unusable(values: Values) -> NDArray[np.bool_]:
     return ~np.isfinite(values) if numbers else np.asarray(pandas().isna(values))
 
 
-def written_labels(column: Column) -> Any:
+def written_labels(column: Column) -> Column:
     """Labels of a text table: whole numbers where all are written as such, else as written."""
     if not is_text(column.dtype) or column.hasnans:
         return column

@@ -16,7 +16,7 @@ from proxmargin.files.errors import DataError, listed, pandas, plural
 from proxmargin.files.tables.cells import DOUBTFUL, MISSING, PLAIN, SIGNS, is_number
 from proxmargin.files.tables.contents import Dialect
 from proxmargin.files.tables.labels import TARGET_NAMES
-from proxmargin.runtime.types import Values
+from proxmargin.runtime.types import Frame, Values
 
 COMMENTS = "#!%"  # what lines of comments before a table usually begin with
 
@@ -78,7 +78,7 @@ def is_note(row: Sequence[object], width: int) -> bool:
     return alone and (" " in words or words[:1] in ("*", "†", "‡", "§")) and not is_number(words)
 
 
-def end_of(frame: Any) -> int:
+def end_of(frame: Frame) -> int:
     """The number of rows before the notes below a table."""
     end = len(frame)
     while end and len(frame) - end < _NOTES:

@@ -11,13 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
-from proxmargin.files.tables.cells import (
-    MISSING,
-    is_text,
-    normal_form,
-    text_columns,
-    without,
-)
+from proxmargin.files.tables.cells import MISSING, is_text, normal_form, text_columns, without
 from proxmargin.files.tables.columns import Found, NamedColumns
 from proxmargin.files.tables.contents import Table, TableRequest
 from proxmargin.files.tables.features import (
@@ -47,7 +41,7 @@ from proxmargin.files.tables.labels import (
     written_labels,
 )
 from proxmargin.files.tables.matrices import same_width
-from proxmargin.runtime.types import Values
+from proxmargin.runtime.types import Column, Frame, Values
 
 _USE_ENCODE = (
     "correct them, encode them as one feature per level (encode=True), or leave them out "
@@ -165,7 +159,7 @@ def training_table(
     )
 
 
-def _way_out(frame: Any, request: TableRequest) -> str:
+def _way_out(frame: Frame, request: TableRequest) -> str:
     """What to do about columns of text, of which one may be the target."""
     if request.target is not None:
         return _USE_ENCODE
@@ -176,7 +170,7 @@ def _way_out(frame: Any, request: TableRequest) -> str:
 
 
 def _without_names(
-    of: NamedColumns, frame: Any, found: Found, asked: str | int | None
+    of: NamedColumns, frame: Frame, found: Found, asked: str | int | None
 ) -> tuple[Any, list[str]]:
     """The features without columns that hold nothing and have no name, and without those that name
     the samples, of which the first becomes their ``ids``; and notes on both."""
@@ -214,7 +208,7 @@ def _rows(kept: Any, frame: Any, found: Found) -> tuple[Any, Found]:
 def _table(
     source: str,
     features: Sequence[Feature],
-    frame: Any,
+    frame: Frame,
     found: Found,
     y: Values | None,
     blanks: bool,
@@ -326,7 +320,7 @@ def _turn(labels: NamedColumns, samples: NamedColumns) -> str:
     return turn if headed.max() > 0.5 else ""
 
 
-def _normal_forms(first: Any, second: Any) -> tuple[Any, Any]:
+def _normal_forms(first: Column, second: Column) -> tuple[Column, Column]:
     """Two columns of names in their normal forms, if these tell apart all that differ."""
     forms = [column.map(normal_form, na_action="ignore") for column in (first, second)]
     pairs = zip(forms, (first, second), strict=True)

@@ -113,7 +113,7 @@ def _arrow_columns(path: Path, dialect: Dialect, table: Any) -> NamedColumns:
     frame = frame.reset_index(drop=not named, names=[""] if named else None, allow_duplicates=True)
     frame.columns = range(len(names))
 
-    def parse(positions: Collection[int], text: Collection[int]) -> Any:
+    def parse(positions: Collection[int], text: Collection[int]) -> Frame:
         nested = [names[j] for j in positions if names[j] in lists]
         if nested:
             raise DataError(

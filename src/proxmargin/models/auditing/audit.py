@@ -245,7 +245,7 @@ class Fitted:
             intercept=intercept,
         )
 
-    def as_it_is(self, own: Any, factor: float) -> InFeatures:
+    def as_it_is(self, own: Estimator, factor: float) -> InFeatures:
         """The same coefficients, and a free intercept or none."""
         model = self.model
         own.set_params(fit_intercept=bool(getattr(model, "fit_intercept", True)))
@@ -255,7 +255,7 @@ class Fitted:
             intercept = intercept - intercept.mean()  # the same probabilities
         return self.claim(own, factor, self.X, coef.astype(float), intercept)
 
-    def one_against_the_rest(self, own: SparseLogisticRegression) -> Any:
+    def one_against_the_rest(self, own: SparseLogisticRegression) -> Estimator:
         """The model of each class against the others, where there are more than two."""
         return own.set_params(multi_class="ovr") if len(self.model.classes_) > 2 else own
 
@@ -394,7 +394,7 @@ class OfScikitLearn(Fitted):
         check_support(rows[index], self.model.support_vectors_)
         return index
 
-    def with_column(self, own: Any, factor: float) -> InFeatures:
+    def with_column(self, own: Estimator, factor: float) -> InFeatures:
         """The intercept as the coefficient of a column of ``intercept_scaling``."""
         model, X = self.model, self.X
         if not model.fit_intercept:

@@ -62,7 +62,7 @@ class Claim(ABC):
     X: Any
     y: Any
     sample_weight: Any = None
-    offset: Any = None
+    offset: ArrayLike | None = None
     factor: float = 1.0  # from the objective of the estimator to the one that is to be stated
 
     @abstractmethod
@@ -216,7 +216,7 @@ def own_claim(
     X: Any,
     y: Any,
     coef: Any = None,
-    intercept: Any = None,
+    intercept: ArrayLike | None = None,
     sample_weight: Any = None,
     offset: ArrayLike | None = None,
 ) -> Claim:

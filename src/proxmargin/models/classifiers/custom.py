@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Self
+from typing import Self
 
 from proxmargin.data.designs import Design
 from proxmargin.data.inputs.kinds import MultiClass
@@ -77,7 +77,7 @@ n_jobs
                 found |= {f"{part}__{name}": value for name, value in self._fields(part).items()}
         return found
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters; one such as ``loss__delta`` replaces the loss by one with that delta.
 
         Raises

@@ -352,11 +352,11 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         fits = any(not any(map(solver.objection, problems)) for solver in exact)
         return fits and matrix is not None and matrix.is_definite
 
-    def _picked(self, X: Values, index: Index) -> Any:
+    def _picked(self, X: Values, index: Index) -> Values:
         """Some of the training samples; of a precomputed kernel the same columns too."""
         return X[np.ix_(index, index)] if self._is_precomputed else super()._picked(X, index)
 
-    def _kernel_of(self, X: Values, targets: Targets) -> tuple[Any, Kernel]:
+    def _kernel_of(self, X: Values, targets: Targets) -> tuple[Values, Kernel]:
         """The training samples in the units of the kernel, and the kernel with its gamma."""
         self.gamma_ = None
         design = None if holds_objects(X) else self._scaled_design(as_design(X), targets)

@@ -279,7 +279,7 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         design, centre, scale = self._design(as_design(X), targets)
         return Assembly(targets, self._problems(targets, design, context), centre, scale, numbers)
 
-    def _with_weight(self, X: Values, targets: Targets) -> tuple[Any, Targets, Index]:
+    def _with_weight(self, X: Values, targets: Targets) -> tuple[Values, Targets, Index]:
         """The samples with positive weight, and their indices.
 
         Others do not matter to losses, but would to bounds on entries, rounding and step lengths.

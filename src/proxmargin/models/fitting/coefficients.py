@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.data.designs import as_design, moments
 from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.kinds import Features
 from proxmargin.data.inputs.validation import validated_features, validated_weights
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.types import Array, Estimator, Index, Values
@@ -138,7 +139,7 @@ class HasCoefficients:
     history_: History
 
     def coefficients(
-        self, X: Any = None, *, sample_weight: Any = None, zeros: bool = False
+        self, X: Features | None = None, *, sample_weight: Any = None, zeros: bool = False
     ) -> pd.DataFrame:
         """The coefficients as a data frame: class by class, the largest first.
 
@@ -182,7 +183,7 @@ class HasCoefficients:
         return Ranked.of(model, deviations).frame(zeros)
 
 
-def linear_model_of(estimator: Estimator) -> Any:
+def linear_model_of(estimator: Estimator) -> Estimator:
     """The fitted model with the coefficients: itself, or the one that cross-validation chose."""
     check_is_fitted(estimator)
     model = getattr(estimator, "best_estimator_", estimator)
@@ -198,7 +199,7 @@ def linear_model_of(estimator: Estimator) -> Any:
     return model
 
 
-def _deviations(model: Estimator, X: Values, sample_weight: ArrayLike) -> Array:
+def _deviations(model: Estimator, X: Features, sample_weight: ArrayLike) -> Array:
     sample_weight = by_sample("sample_weight", sample_weight, X)
     X = validated_features(model, X)
     weights = validated_weights(sample_weight, X)

@@ -22,13 +22,7 @@ from proxmargin.data.designs.base import SAMPLE_BYTES
 from proxmargin.data.designs.blocks import BlockedDesign
 from proxmargin.data.designs.blocks.together import blocks_under, each_in_common, over
 from proxmargin.data.kernels.matrix import KernelDesign
-from proxmargin.models.fitting.assembly import (
-    ALL,
-    Assembly,
-    Features,
-    unmet,
-    without_rounding,
-)
+from proxmargin.models.fitting.assembly import ALL, Assembly, Features, unmet, without_rounding
 from proxmargin.models.fitting.coefficients import HasCoefficients
 from proxmargin.models.fitting.parameters import DataParameters, SolvingParameters
 from proxmargin.optimality.certificates.certificate import combined

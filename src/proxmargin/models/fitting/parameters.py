@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from proxmargin.data.inputs.kinds import ByFeature, ClassWeight, Seed
 from proxmargin.runtime.types import Facts
 from proxmargin.solvers.loop.report import Report
-from proxmargin.solvers.loop.solver import Solver
+from proxmargin.solvers.loop.solver import AnySolver
 
 SolverName: TypeAlias = Literal[
     "auto",
@@ -93,7 +93,7 @@ class KernelParameters(DataParameters):
 class SolverParameters:
     """Of the solver and its limits."""
 
-    solver: SolverName | Solver[Any] = "auto"
+    solver: SolverName | AnySolver = "auto"
     solver_options: Facts | None = None
     stopping: RuleName = "gap"
     tol: float = 1e-6

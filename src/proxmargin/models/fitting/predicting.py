@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 from scipy.special import log_expit, log_softmax
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -81,13 +81,13 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
             return scores
         return scores[:, 0] if offset is None else scores[:, 0] + offset
 
-    def _scores_of(self, X: Any) -> Array:
+    def _scores_of(self, X: Values) -> Array:
         """Scores of validated features without offset, (n_samples, n_outputs)."""
         coef = np.ascontiguousarray(self.coef_.T)
         scores: Array = as_design(X).scores(coef) + self.intercept_
         return scores
 
-    def _by_scores(self, X: Any, offset: Any, made: Callable[[Array], Any]) -> Any:
+    def _by_scores(self, X: Features, offset: Any, made: Callable[[Array], Any]) -> Values:
         """What ``made`` returns for the scores of X: labels, or numbers for all classes."""
         if not is_beyond_memory(X):
             return made(self.decision_function(X, **offset_argument(offset)))
@@ -156,7 +156,7 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
             )
         return validated_offset(offset, X)
 
-    def _with_offset(self, targets: Targets, offset: Any, X: Any) -> Targets:
+    def _with_offset(self, targets: Targets, offset: Any, X: Features) -> Targets:
         """The targets of a fit with this offset, which predictions are reminded of."""
         offset = self._checked_offset(offset, X, targets.classes)
         if offset.any():
@@ -187,7 +187,7 @@ def _beyond_memory(
     offset: Any,
     made: Callable[[Array], Any],
     columns: int | None,
-    dtype: Any = np.float64,
+    dtype: DTypeLike = np.float64,
 ) -> Any:
     """What ``made`` returns for the scores of such data: an iterator of arrays of a data set, a
     Dask array of Dask data, with ``columns`` entries a row, or one (None)."""
@@ -213,7 +213,7 @@ def _beyond_memory(
 
 
 def _accuracy_beyond_memory(
-    estimator: Estimator, X: Any, y: Any, sample_weight: Any, offset: Any
+    estimator: Estimator, X: Any, y: Any, sample_weight: ArrayLike | None, offset: ArrayLike | None
 ) -> float:
     """The weighted share of rows whose class `predict` finds."""
     from sklearn.metrics import accuracy_score  # imported late: it loads plotting code
@@ -277,7 +277,7 @@ class _OfBlock:
     made: Callable[[Array], Any]
     empty: Values
 
-    def __call__(self, block: Any) -> Any:
+    def __call__(self, block: Values) -> Any:
         return self.made(self.scores(block, **self.shift)) if block.shape[0] else self.empty
 
 

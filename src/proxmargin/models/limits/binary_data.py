@@ -7,7 +7,7 @@ vectors.
 from __future__ import annotations
 
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 
 from proxmargin.data.designs import DenseDesign, Design, as_design
 from proxmargin.data.inputs.aligned import by_sample
-from proxmargin.data.inputs.kinds import Labels
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.data.kernels.low_rank import factorise
@@ -28,7 +28,7 @@ RANK_TOLERANCE = 1e-13  # singular or eigenvalue over the largest one, below whi
 KERNEL_RANK = 500  # columns of the factor of a kernel: the most support vectors of a model
 
 
-def checked(X: Any, y: Labels, sample_weight: ArrayLike | None) -> tuple[Design, Array, Array]:
+def checked(X: Features, y: Labels, sample_weight: ArrayLike | None) -> tuple[Design, Array, Array]:
     """The design, the signs and the shares of the samples of positive weight. Raises ValueError for
     bad data, or other than two classes."""
     sample_weight = by_sample("sample_weight", sample_weight, X)

@@ -186,8 +186,10 @@ def _balance_rows(design: Design, shares: Array) -> Any:
     design = design.stored.base
     ones = np.ones((1, design.n_samples))
     if design.compressed is not None:
-        parts, scale = design.sweep_data(), rescaled(design, shares).scale
-        columns = sparse.csc_array(parts, shape=(design.n_samples, design.n_features))
+        (data, indices, indptr), scale = design.sweep_data(), rescaled(design, shares).scale
+        columns = sparse.csc_array(
+            (data, indices, indptr), shape=(design.n_samples, design.n_features)
+        )
         scaled = (columns @ sparse.diags_array(1.0 / scale)).T
         return sparse.vstack([scaled, sparse.csr_array(ones)], format="csr")
     matrix, centre, scale = standardized(design, shares).sweep_data()

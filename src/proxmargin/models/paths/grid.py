@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxmargin.data.inputs.kinds import Labels
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import check_magnitude, check_number, real_numbers
 from proxmargin.functions.losses import Logistic
 from proxmargin.functions.penalties import ElasticNet, Ridge
@@ -201,7 +201,7 @@ def alpha_max(
 
 
 def critical_C(
-    estimator: MulticlassSVC, X: Any, y: Labels, sample_weight: ArrayLike | None = None
+    estimator: MulticlassSVC, X: Features, y: Labels, sample_weight: ArrayLike | None = None
 ) -> float:
     """The largest ``C`` for which all coefficients are zero, exactly.
 
@@ -265,7 +265,7 @@ def critical_C(
 
 def alpha_grid(
     estimator: MarginEstimator,
-    X: Any,
+    X: Features,
     y: Labels,
     *,
     n_alphas: int = 100,

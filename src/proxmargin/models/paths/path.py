@@ -338,7 +338,7 @@ class Path:
         codes = scores.argmax(axis=2) if scores.ndim == 3 else (scores > 0).astype(int)
         return np.asarray(self.classes[codes])
 
-    def predict_proba(self, X: Any, offset: Any = None) -> Array:
+    def predict_proba(self, X: Features, offset: ArrayLike | None = None) -> Array:
         """Probabilities by every model, (n_strengths, n_samples, n_classes).
 
         Raises
@@ -498,7 +498,7 @@ def margin_path(
 
 def _path_of_fits(
     estimator: MarginEstimator,
-    data: Sequence[Any],
+    data: Sequence[object],
     grids: Mapping[str, ArrayLike | None],
     count: int,
     l2: float | None,

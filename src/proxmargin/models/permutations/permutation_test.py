@@ -16,13 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from proxmargin.data.inputs.aligned import by_sample, checked_groups
-from proxmargin.data.inputs.kinds import Labels, Seed, Splits
-from proxmargin.data.inputs.parameters import (
-    SEEDS,
-    check_number,
-    drawn_seeds,
-    seeded_model,
-)
+from proxmargin.data.inputs.kinds import Features, Labels, Seed, Splits
+from proxmargin.data.inputs.parameters import SEEDS, check_number, drawn_seeds, seeded_model
 from proxmargin.data.inputs.targets import few_classes
 from proxmargin.data.inputs.validation import check_labels, validated
 from proxmargin.models.fitting.base import MarginEstimator
@@ -144,7 +139,7 @@ class PermutationTest:
 
 def permutation_test(
     estimator: Estimator,
-    X: Any,
+    X: Features,
     y: Labels | None,
     *,
     statistic: str = "mean-difference",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -52,7 +51,7 @@ from proxmargin.models.selection.scoring import (
 from proxmargin.runtime.brief import users_level, with_pages
 from proxmargin.runtime.types import Array, Estimator, Facts, Values
 
-Metadata = Mapping[str, Any]
+Metadata = Facts
 
 FEWEST_COUNTED = 0.5  # mean weight below which weights are likely shares, and not counts
 
@@ -139,7 +138,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     random_state: Seed = 0
 
     @with_pages
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Fit the classifiers and the map of their scores.
 
         Parameters
@@ -291,7 +290,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.estimator_.best_estimator_, weights
 
     def _fitted_to_folds(
-        self, plain: Any, X: Any, y: Labels, fitting: Metadata, folds: list[Any]
+        self, plain: Estimator, X: Features, y: Labels, fitting: Metadata, folds: list[Any]
     ) -> list[Any]:
         """A classifier for each fold. Raises ValueError: the training part of a fold lacks a
         class."""
@@ -307,7 +306,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 )
         return models
 
-    def _held_out(self, X: Any, y: Any, folds: list[Any]) -> tuple[Array, NDArray[np.intp]]:
+    def _held_out(self, X: Features, y: Values, folds: list[Any]) -> tuple[Array, NDArray[np.intp]]:
         """Scores of the held-out samples of all folds, and their rows; sets ``oof_scores_``."""
         scores, rows = [], []
         for model, (train, test) in zip(self.estimators_, folds, strict=True):
@@ -354,7 +353,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise NotFittedError(f"fitted with ensemble={fitted}: fit again for {not fitted}")
         return self.estimators_ if self._is_ensemble else [self.estimator_]
 
-    def _scores_of(self, model: Estimator, X: Any) -> Array:
+    def _scores_of(self, model: Estimator, X: Features) -> Array:
         """Scores of the classes; raises ValueError for those of pairs of classes."""
         scores = np.asarray(model.decision_function(X), dtype=np.float64)
         count = self.classes_.size

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -278,7 +278,7 @@ CALIBRATORS: Mapping[str, Maker] = MappingProxyType(
 )
 
 
-def margin_model(model: Estimator) -> Any:
+def margin_model(model: Estimator) -> Estimator:
     """The margin model of this library in a fitted one: itself, the last step of a pipeline, the
     one that a search has chosen. None in others."""
     inner = getattr(model, "steps", [(None, model)])[-1][1]

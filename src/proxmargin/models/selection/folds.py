@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from scipy import sparse
 from proxmargin.compiled.rounding import TINY
 from proxmargin.data.designs import Design, RowView, as_design
 from proxmargin.data.designs.samples import holds_objects
+from proxmargin.data.inputs.kinds import ClassWeight
 from proxmargin.data.inputs.parameters import real_numbers, row_numbers
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.models.classifiers.elastic_net import ElasticNetEstimator
@@ -249,7 +250,7 @@ class Fold:
 class ValidatedRows:
     """Validated rows."""
 
-    X: Any
+    X: Values
     # their weights are those of a fit to all rows: sample weights times class weights. They hold
     # the offset too
     targets: Targets
@@ -268,7 +269,7 @@ class ValidatedRows:
     def labels(self) -> Values:
         return np.asarray(self.targets.classes[self.targets.codes])
 
-    def rows(self, index: Index, train: Index) -> Any:
+    def rows(self, index: Index, train: Index) -> Values:
         """The data of the samples ``index``; of a kernel matrix their columns for ``train``."""
         return self.X[np.ix_(index, train)] if self.pairwise else self.X[index]
 
@@ -286,7 +287,7 @@ class ValidatedRows:
             partial(self.rows, fold.test, fold.train),
         )
 
-    def training(self, fold: Fold, class_weight: Any) -> Targets:
+    def training(self, fold: Fold, class_weight: ClassWeight) -> Targets:
         """The targets of all rows, with weight zero for the held-out ones, and for a row that a
         bootstrap repeats the weight of all copies. ValueError: the training rows lack a class."""
         weights = np.zeros(self.targets.codes.size)
@@ -302,7 +303,7 @@ class ValidatedRows:
         return self.targets.weighted(weights, class_weight)
 
 
-def folds_of(splits: Iterable[tuple[Any, Any]], data: ValidatedRows) -> list[Fold]:
+def folds_of(splits: Iterable[tuple[object, object]], data: ValidatedRows) -> list[Fold]:
     """The folds of a splitter, given by row numbers or masks. Raises ValueError: there are no
     folds; or one has rows beyond the data, or no row of positive weight to score."""
     count = data.targets.codes.size

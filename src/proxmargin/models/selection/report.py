@@ -241,7 +241,7 @@ class _Table:
         return mean, times / len(splits)
 
 
-def _refitted(plain: Any, data: _Data, weights: Array) -> Any:
+def _refitted(plain: Estimator, data: _Data, weights: Array) -> Any:
     """A copy of the model, fitted to the rows of positive weight. Models of this package leave out
     rows without weight, and are spared a copy of the data."""
     model = clone(plain)

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from proxmargin.data.inputs.kinds import Features, Labels
+from proxmargin.data.inputs.kinds import ByFeature, Features, Labels, Scoring
 from proxmargin.data.inputs.parameters import check_choice, check_number
 from proxmargin.data.inputs.validation import offset_argument
 from proxmargin.models.fitting.base import MarginEstimator
@@ -26,7 +26,7 @@ from proxmargin.models.selection.folds import NO_REFIT, Fold, Judged, ValidatedR
 from proxmargin.models.selection.scoring import names_checked, score_of
 from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.optional import optional
-from proxmargin.runtime.types import Array, Values
+from proxmargin.runtime.types import Array, Estimator, Values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,15 +99,15 @@ class PublishesResults:
 
     plain: ClassVar[type[MarginEstimator]]
     strength: ClassVar[Strength]
-    scoring: Any
+    scoring: Scoring
     l1_ratios: object
-    penalty_factor: Any
+    penalty_factor: ByFeature
     gamma_: float
     l1_ratio_: float
     cv_scores_: Array
     oof_scores_: Array
     best_index_: int
-    best_estimator_: Any
+    best_estimator_: Estimator
     path_: Path
     _scores_with_weights: Callable[[], bool]
 

@@ -43,7 +43,7 @@ from sklearn.utils.validation import (
 from proxmargin.data.designs import Design
 from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.beyond_memory import is_beyond_memory
-from proxmargin.data.inputs.kinds import Features, Labels
+from proxmargin.data.inputs.kinds import Features, Labels, Scoring, Splits
 from proxmargin.data.inputs.parameters import (
     SEEDS,
     check_folds,
@@ -91,7 +91,7 @@ def routed_splitter(cv: object) -> Any:
 
 
 def warn_of_ordered_rows(
-    cv: Any, groups: Labels | None, X: Any, codes: Any, names: Any = None
+    cv: Any, groups: Labels | None, X: Any, codes: object, names: Sequence[str] | None = None
 ) -> None:
     """Where shuffled folds hide that the order of the rows carries information, say so."""
     if groups is None and is_number_of_folds(cv):
@@ -362,8 +362,8 @@ def _with_offset(model: MarginEstimator, offset: Array | None) -> MarginEstimato
 class RoutesMetadata:
     """Routing of the arguments of `fit`, with scikit-learn's metadata routing or without."""
 
-    cv: Any
-    scoring: Any
+    cv: Splits
+    scoring: Scoring
 
     @abstractmethod
     def _template(self) -> MarginEstimator:

@@ -16,12 +16,7 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import cached_property
 from proxmargin.runtime.types import Array
 from proxmargin.solvers.augmented.dual_newton_systems import DualNewtonSystem, newton_direction
-from proxmargin.solvers.augmented.multipliers import (
-    NEWTON_STEPS,
-    RETREAT,
-    line_search,
-    minimise,
-)
+from proxmargin.solvers.augmented.multipliers import NEWTON_STEPS, RETREAT, line_search, minimise
 from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, Stop, at_least_one
 
 # proximal steps of coefficients, intercept and scores (penalty parameters of the dual)

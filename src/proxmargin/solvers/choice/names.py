@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from inspect import signature
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from proxmargin.solvers.l1.pass_newton import PassNewton
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import InPlaceOf, Report, Solution, Status
 from proxmargin.solvers.loop.run import Certify
-from proxmargin.solvers.loop.solver import Solver, State, Stop, UnsuitableSolverError, require
+from proxmargin.solvers.loop.solver import AnySolver, State, Stop, UnsuitableSolverError, require
 from proxmargin.solvers.minimax.fisher_secular import FisherSecular
 from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
 from proxmargin.solvers.papers.accelerated import (
@@ -79,7 +79,7 @@ class RuleTable:
     """Rules, the constructors of the solvers that they name, and the solvers to skip."""
 
     rules: tuple[Rule, ...]
-    solvers: Mapping[str, Callable[..., Solver[Any]]]
+    solvers: Mapping[str, Callable[..., AnySolver]]
     tried: tuple[tuple[str, Facts], ...] = ()
 
     def first(self, problem: Problem, deadline: float = np.inf) -> Choice | str:
@@ -102,7 +102,7 @@ class RuleTable:
 
 
 @cache
-def _made(make: Callable[..., Solver[Any]], **options: object) -> Solver[Any]:
+def _made(make: Callable[..., AnySolver], **options: object) -> AnySolver:
     """A solver; as solvers are immutable, all problems share it."""
     return make(**options)
 
@@ -111,7 +111,7 @@ def _made(make: Callable[..., Solver[Any]], **options: object) -> Solver[Any]:
 class Choice:
     """A solver with the reason for it, and the rest of the table in case it stalls."""
 
-    solver: Solver[Any]
+    solver: AnySolver
     name: str
     because: str
     others: RuleTable | None = None
@@ -260,7 +260,7 @@ def better_with_all_work(first: Solution, second: Solution) -> Solution:
     return replace(better, status=last.status, certificate=certificate)
 
 
-def _interior_point(max_stalled: int = 8, at_once: bool = False) -> Solver[Any]:
+def _interior_point(max_stalled: int = 8, at_once: bool = False) -> AnySolver:
     """The interior point method, or its form for few dense entries, ``at_once`` in one step."""
     require(isinstance(at_once, bool | np.bool_), "at_once must be True or False", at_once)
     return SmallInteriorPoint() if at_once else InteriorPoint(max_stalled)
@@ -268,7 +268,7 @@ def _interior_point(max_stalled: int = 8, at_once: bool = False) -> Solver[Any]:
 
 def _coordinate_descent(
     smallest: int = 64, forcing: float = 0.03, plain: bool = False
-) -> Solver[Any]:
+) -> AnySolver:
     """GCD on a working set, whose columns are copied to Fortran order. With ``plain`` sweeps over
     all features, as printed."""
     require(isinstance(plain, bool | np.bool_), "plain must be True or False", plain)
@@ -276,7 +276,7 @@ def _coordinate_descent(
     return CoordinateDescent() if plain else repairing
 
 
-def _working_set(smallest: int = 64, forcing: float = 0.03) -> Solver[Any]:
+def _working_set(smallest: int = 64, forcing: float = 0.03) -> AnySolver:
     """FAPG on a working set of features."""
     return WorkingSet(FastProximalGradient(), smallest, forcing)
 
@@ -295,7 +295,7 @@ def _relay(
     working_set: bool = False,
     smallest: int = 64,
     forcing: float = 0.03,
-) -> Solver[Any]:
+) -> AnySolver:
     """FAPG or FBPD, then Newton steps on the dual."""
     known = isinstance(first, str) and first in _RELAYS
     require(known, f"first must be one of {', '.join(_RELAYS)}", first)
@@ -309,7 +309,7 @@ def _newton_on_the_dual(
     working_set: bool = False,
     smallest: int = 512,
     forcing: float = 0.03,
-) -> Solver[Any]:
+) -> AnySolver:
     """The augmented Lagrangian method. A working set starts with many features: on a few the
     classes overlap, where all features separate them, and the restricted problem then takes more
     Newton steps than the whole one."""
@@ -318,8 +318,8 @@ def _newton_on_the_dual(
 
 
 def _on_a_working_set(
-    solver: Solver[Any], working_set: bool, smallest: int, forcing: float
-) -> Solver[Any]:
+    solver: AnySolver, working_set: bool, smallest: int, forcing: float
+) -> AnySolver:
     """The solver on a working set of features, under its own name, or on all of them."""
     is_flag = isinstance(working_set, bool | np.bool_)
     require(is_flag, "working_set must be True or False", working_set)
@@ -337,12 +337,12 @@ class ByTheRules:
         return solve(problem, choose(problem), stop=stop, start=start)
 
 
-def _cutting_planes(max_stalled: int = 8) -> Solver[Any]:
+def _cutting_planes(max_stalled: int = 8) -> AnySolver:
     """Cutting planes; the problems without a budget are solved by the rules."""
     return CuttingPlanes(ByTheRules(), max_stalled)
 
 
-SOLVERS: Mapping[str, Callable[..., Solver[Any]]] = {
+SOLVERS: Mapping[str, Callable[..., AnySolver]] = {
     "b-pgh": ProximalGradient,
     "b-pgh-2": TwoStage,
     "m-pgh": MulticlassProximalGradient,
@@ -416,7 +416,7 @@ def suitable(problem: Problem) -> list[str]:
     return [name for name, make in SOLVERS.items() if make().objection(problem) is None]
 
 
-def named_solver(name: str, options: Facts, problem: Problem) -> Solver[Any]:
+def named_solver(name: str, options: Facts, problem: Problem) -> AnySolver:
     """The solver called ``name`` with ``options``; errors say what would work instead."""
     if name in RETIRED:
         raise ValueError(f"there is no solver {name!r} any more: it is now {RETIRED[name]}")

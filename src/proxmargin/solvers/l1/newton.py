@@ -25,7 +25,7 @@ from proxmargin.data.inputs.parameters import LARGEST
 from proxmargin.functions.rows import live_rows
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
-from proxmargin.runtime.types import Array
+from proxmargin.runtime.types import Array, Matrix
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import (
@@ -116,7 +116,7 @@ class ColumnSet:
         return float(self.mean @ (coef / self.unit))
 
 
-def _copied_columns(design: Design, members: NDArray[np.intp]) -> tuple[Any, Array]:
+def _copied_columns(design: Design, members: NDArray[np.intp]) -> tuple[Matrix, Array]:
     """A copy of the columns as float64, and the mean with which they must be read."""
     base, centre, scale = design.stored
     plain = base is design

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -29,7 +29,7 @@ from proxmargin.runtime.memory import empty_beside
 from proxmargin.runtime.types import Array, Index
 from proxmargin.solvers.l1.newton import CLOSED_SET_FORCING, ProximalNewton
 from proxmargin.solvers.loop.minimize import minimize
-from proxmargin.solvers.loop.solver import Solver, State, Stop, at_least_one, check_flags
+from proxmargin.solvers.loop.solver import AnySolver, Solver, State, Stop, at_least_one, check_flags
 from proxmargin.solvers.shared.margin_model import next_damping
 from proxmargin.solvers.shared.numerical import LINE_SEARCH_TOLERANCE
 
@@ -356,7 +356,7 @@ def _sample_start(
     some = replace(problem, loss=loss_of_part, design=rows)
     many = design.n_features > solver.max_features and rows.has_columns
     newton, alone = ProximalNewton(), replace(solver, sampled=False)
-    method: Solver[Any] = newton if many else alone
+    method: AnySolver = newton if many else alone
     if method.objection(some) is not None:
         return 0, start
     tol = SHARPER * stop.tol if index.size == design.n_samples else SAMPLE_GAP

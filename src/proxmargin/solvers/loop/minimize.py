@@ -20,8 +20,8 @@ from proxmargin.solvers.loop.report import Phase, Report, RunCheckpoint, Solutio
 from proxmargin.solvers.loop.run import Certify, Run
 from proxmargin.solvers.loop.solver import (
     RULES,
+    AnySolver,
     GapState,
-    Solver,
     State,
     Stop,
     UnsuitableSolverError,
@@ -30,7 +30,7 @@ from proxmargin.solvers.loop.solver import (
 
 def minimize(
     problem: Problem,
-    solver: Solver[Any],
+    solver: AnySolver,
     *,
     stop: Stop | None = None,
     callbacks: Sequence[Callable[[Report], object]] = (),
@@ -138,7 +138,7 @@ def _loop(
         return Status.INTERRUPTED, state
 
 
-def require_suitable(solver: Solver[Any], problem: Problem, stop: Stop) -> None:
+def require_suitable(solver: AnySolver, problem: Problem, stop: Stop) -> None:
     """Raise UnsuitableSolverError as `minimize` does."""
     objection = solver.objection(problem)
     if objection:

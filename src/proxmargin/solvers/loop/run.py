@@ -27,7 +27,7 @@ from proxmargin.solvers.loop.report import (
     Status,
     interval_of,
 )
-from proxmargin.solvers.loop.solver import SHARP_FRACTION, GapState, Solver, State, Stop
+from proxmargin.solvers.loop.solver import SHARP_FRACTION, AnySolver, GapState, State, Stop
 
 # ratio of gaps far below the tolerance above which a polishing step has gained nothing but rounding
 POLISHED_FACTOR = 0.5
@@ -50,7 +50,7 @@ OUT_OF_TIME = (Status.TIME_LIMIT, Status.WORK_LIMIT)
 class Limits:
     """Iterations, time and work that a run may take, and has taken."""
 
-    def __init__(self, problem: Problem, solver: Solver[Any], stop: Stop) -> None:
+    def __init__(self, problem: Problem, solver: AnySolver, stop: Stop) -> None:
         design = problem.design
         self.stop, self.counter = stop, design.counter
         self.iterations = stop.iterations(solver.max_iter)
@@ -145,7 +145,7 @@ class Run:
     def __init__(
         self,
         problem: Problem,
-        solver: Solver[Any],
+        solver: AnySolver,
         stop: Stop,
         certify: Certify,
         known: Gap | None,
@@ -351,7 +351,7 @@ class Incumbent:
     last `check`; 1 if the point was not better."""
 
     def __init__(
-        self, problem: Problem, solver: Solver[Any], tol: float, certify: Certify, known: Gap | None
+        self, problem: Problem, solver: AnySolver, tol: float, certify: Certify, known: Gap | None
     ) -> None:
         self.problem, self.solver, self.tol, self.certify = problem, solver, tol, certify
         self.known = self.highest = known

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -468,3 +468,6 @@ class Solver(ABC, Generic[S]):
             return None
         missing = self.needs & ~problem.traits
         return f"it needs {missing.sentence()}"
+
+
+AnySolver: TypeAlias = Solver[Any]  # of states that only it knows

@@ -19,7 +19,7 @@ from proxmargin.functions.losses.shifted import LevelSet
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import cached_property
-from proxmargin.runtime.types import Array
+from proxmargin.runtime.types import Array, Matrix
 from proxmargin.solvers.loop.solver import Solver, State, Stop
 from proxmargin.solvers.programs.gauge_columns import Atoms, GaugeColumns, gauge_columns
 from proxmargin.solvers.programs.restricted_program import Basis, RestrictedProgram, Vertex, solved
@@ -213,7 +213,7 @@ class HingeProgram:
             return centre / scale
         return None
 
-    def _matrix(self, rows: Ids, columns: Atoms) -> Any:
+    def _matrix(self, rows: Ids, columns: Atoms) -> Matrix:
         """Rows for the sum of the intercepts, ``e - costs'xi`` within a budget, and the loss."""
         gains, each, above = self.rows.gains(rows), np.arange(rows.size), self.above
         hinges = self.free + self.limits
@@ -268,11 +268,12 @@ class HingeProgram:
 def _stored(design: Design) -> Any:
     if not design.has_columns:
         return design.scores(np.eye(design.n_features))
-    data = design.sweep_data()
     if design.is_dense:
-        matrix, centre, scale = data
+        matrix, centre, scale = design.sweep_data()
         return (matrix - centre) / scale
-    return sparse.csc_array(data, shape=(design.n_samples, design.n_features)).tocsr()
+    data, indices, indptr = design.sweep_data()
+    shape = design.n_samples, design.n_features
+    return sparse.csc_array((data, indices, indptr), shape=shape).tocsr()
 
 
 def hinge_program(problem: Problem) -> HingeProgram | None:

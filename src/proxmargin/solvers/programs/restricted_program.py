@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,7 +132,7 @@ def _failed_vertex(program: RestrictedProgram, basis: Basis | None) -> Vertex:
     return Vertex(np.zeros(columns), np.zeros(rows), basis or empty, False, False, 0)
 
 
-def _as_arrays(highs: Any, program: RestrictedProgram) -> tuple[Any, ...]:
+def _as_arrays(highs: ModuleType, program: RestrictedProgram) -> tuple[Any, ...]:
     """A program as arrays, which HiGHS copies at once; assigned attributes it copies by entry."""
     matrix, (rows, columns) = program.matrix, program.matrix.shape
     return (
@@ -153,7 +154,7 @@ def _as_arrays(highs: Any, program: RestrictedProgram) -> tuple[Any, ...]:
     )
 
 
-def _basis(highs: Any, basis: Basis) -> Any:
+def _basis(highs: ModuleType, basis: Basis) -> Any:
     codes = [highs.HighsBasisStatus(code) for code in range(5)]
     given = highs.HighsBasis()
     given.col_status = [codes[code] for code in basis.columns.tolist()]

@@ -30,7 +30,7 @@ from proxmargin.runtime.types import Estimator, Facts, Record, Values
 from proxmargin.solvers.callbacks import Checkpoint, CheckpointContent
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Report, Solution, Status
-from proxmargin.solvers.loop.solver import Solver, Stop
+from proxmargin.solvers.loop.solver import AnySolver, Stop
 from proxmargin.solvers.resuming.codec import EncodingError, StateCodec
 
 # parameters that do not affect the iterates of a fit
@@ -240,7 +240,7 @@ class Journal:
             return list(callbacks)
         return [partial(self._note, c) if isinstance(c, Checkpoint) else c for c in callbacks]
 
-    def minimize(self, problem: Problem, solver: Solver[Any], **options: Any) -> Solution:
+    def minimize(self, problem: Problem, solver: AnySolver, **options: Any) -> Solution:
         """`proxmargin.solvers.loop.minimize.minimize`, or its recorded result."""
         number, stop = self._begun, options["stop"]
         self._begun += 1

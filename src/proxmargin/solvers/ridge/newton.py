@@ -10,12 +10,7 @@ import numpy as np
 
 from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING, ROOT_STEPS
 from proxmargin.data.designs.base import Design
-from proxmargin.data.designs.views import (
-    AllFeatures,
-    Coordinates,
-    in_short_coordinates,
-    short_side,
-)
+from proxmargin.data.designs.views import AllFeatures, Coordinates, in_short_coordinates, short_side
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem

@@ -23,12 +23,7 @@ from proxmargin.solvers.shared.margin_model import (
     curvature_in_shift,
     intercept_eliminated,
 )
-from proxmargin.solvers.shared.numerical import (
-    MAX_SIDE,
-    conjugate_gradients,
-    forcing,
-    inverse_of,
-)
+from proxmargin.solvers.shared.numerical import MAX_SIDE, conjugate_gradients, forcing, inverse_of
 
 # min(n_samples, n_features) up to which a Hessian is formed and factored
 MAX_SPARSE_SIDE = 1500  # smaller, as products for CG are cheap compared with a factor

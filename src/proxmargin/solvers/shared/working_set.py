@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Status
 from proxmargin.solvers.loop.solver import (
     MEASURES,
+    AnySolver,
     RelativeChange,
     Solver,
     State,
@@ -81,7 +82,7 @@ class WorkingSet(Solver[Restricted]):
         problem is solved once.
     """
 
-    inner: Solver[Any]
+    inner: AnySolver
     smallest: int = 64
     forcing: float = 0.03
     label: str = ""

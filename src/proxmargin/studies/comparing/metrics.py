@@ -41,7 +41,7 @@ class HeldOutPredictions:
     scores: Array | None = None  # (n,), or (n, n_classes) of more than two classes
     probabilities: Array | None = None  # (n, n_classes)
     weights: Array | None = None
-    X: Any = None  # only for scorers of the caller
+    X: Features | None = None  # only for scorers of the caller
 
     @cached_property
     def confusion(self) -> Array:

@@ -9,13 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.model_selection import (
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    TimeSeriesSplit,
-    check_cv,
-)
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, TimeSeriesSplit, check_cv
 from sklearn.utils.multiclass import type_of_target
 
 from proxmargin.data.inputs.aligned import by_sample, checked_groups
@@ -54,7 +49,7 @@ class LabelledRows:
         estimator: Estimator,
         X: Any,
         y: Any,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
         groups: Labels | None = None,
         preprocess: Estimator | None = None,
         ids: Any = None,
@@ -115,7 +110,7 @@ class LabelledRows:
         X = self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
         return replace(self, X=X, y=self.y[index], **own)
 
-    def prepared(self) -> tuple[LabelledRows, Any]:
+    def prepared(self) -> tuple[LabelledRows, Estimator | None]:
         """These samples as models see them, and the transformer, fitted to them alone."""
         if self.preprocess is None:
             return self, None

@@ -18,7 +18,7 @@ from proxmargin.runtime.types import Array, Estimator, Record, Values
 from proxmargin.studies.comparing.metrics import HeldOutPredictions
 from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows
 
-Settings = dict[str, Any]
+Settings = Record
 Make = Callable[..., Any]
 
 # relative gap of fits that only rank settings: a smaller one does not change their scores

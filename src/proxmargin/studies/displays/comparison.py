@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.data.inputs.parameters import check_choice, check_number
-from proxmargin.runtime.types import Array, Axes, Record
+from proxmargin.runtime.types import Array, Axes, Facts, Record
 from proxmargin.studies.displays.axes import apart, axes_for, finish
 from proxmargin.studies.reports.details import ModelPredictions, curve_of
 from proxmargin.studies.reports.standings import Standings, main_of
 from proxmargin.studies.stats.scores import INTERVAL
-
-Facts = Mapping[str, Any]
 
 ROW = 0.34  # inches of a new figure's height, a model
 FRAME = 1.6  # inches above and below the rows
@@ -139,7 +137,7 @@ class ComparisonDisplay:
         *,
         kind: str = "intervals",
         top: int | None = None,
-        label: Any = None,
+        label: object = None,
     ) -> Self:
         """Draw it into the axes, or into a new figure.
 

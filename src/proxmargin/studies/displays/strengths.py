@@ -87,7 +87,7 @@ class PathDisplay:
         path = _path_of(estimator) if searched else margin_path(estimator, X, y, **options)
         return cls(path).plot(ax, label=label, n_names=n_names)
 
-    def plot(self, ax: Axes | None = None, *, label: Any = None, n_names: int = 6) -> Self:
+    def plot(self, ax: Axes | None = None, *, label: object = None, n_names: int = 6) -> Self:
         """Draw the coefficients, per standard deviation of their features where standardised.
 
         Parameters
@@ -146,7 +146,7 @@ class PathDisplay:
             raise ValueError(f"label must be one of the classes {classes}, got {label!r}")
         return np.asarray(coefs[:, classes.index(label)])
 
-    def _meaning(self, path: Path, label: Any) -> str:
+    def _meaning(self, path: Path, label: object) -> str:
         several = path.intercepts.shape[1] > 1
         what = "norm over the classes" if several else "coefficient"
         what = what if label is None else f"coefficient of class {label}"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from proxmargin.data.inputs.aligned import checked_groups
-from proxmargin.data.inputs.kinds import Labels
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import SEEDS, drawn_seeds
 from proxmargin.data.inputs.preprocessing import Preprocessed
 from proxmargin.files.models.model import save_model
@@ -158,7 +158,7 @@ def chooses(candidate: Candidate) -> bool:
 
 def pipeline_test(
     comparison: Comparison,
-    X: Any,
+    X: Features,
     y: Labels | None,
     *,
     whole: bool = False,
@@ -211,7 +211,7 @@ def _candidate(comparison: Comparison, name: str, names: Values | None) -> Candi
 
 def publish(
     comparison: Comparison,
-    X: Any,
+    X: Features,
     y: Values | None,
     folder: str | os.PathLike[str],
     *,
@@ -282,12 +282,12 @@ def _tables(comparison: Comparison, facts: Facts) -> Record:
     return {f"{TABLES}/{key}.csv": each for key, each in found.items()}
 
 
-def _counted_from_one(frame: Frame) -> Any:
+def _counted_from_one(frame: Frame) -> Frame:
     """Repetitions and folds with the numbers that they have in pages and messages."""
     return frame.assign(**{n: frame[n] + 1 for n in ("repeat", "fold") if n in frame})
 
 
-def _flat(columns: Facts, frame: Callable[..., Any]) -> Any:
+def _flat(columns: Facts, frame: Callable[..., Any]) -> Frame:
     """Rates along the thresholds, the ends of their intervals in columns of their own."""
     flat: Record = {}
     for name, values in columns.items():

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from proxmargin.runtime.files import replaced
-from proxmargin.runtime.types import Axes
+from proxmargin.runtime.types import Axes, Facts
 from proxmargin.studies.displays.axes import figure, pages, titled
 from proxmargin.studies.displays.comparison import ComparisonDisplay
 from proxmargin.studies.reports.page import templates
@@ -25,7 +25,6 @@ from proxmargin.studies.reports.standings import main_of
 from proxmargin.studies.reports.text import answer, answer_of, listing, summary
 from proxmargin.studies.stats.clinical import RATES
 
-Facts = Mapping[str, Any]
 # what is told of a run, and the 52 items by their numbers in Table 2 of the statement, in words of
 # our own
 FOLDER = Path(__file__).parent / "template"
@@ -57,7 +56,7 @@ def _rendered(name: str, facts: Facts, record: Facts) -> str:
     return str(template.render(**values))
 
 
-def _on_a_line(value: Any) -> str:
+def _on_a_line(value: object) -> str:
     """A value in a template, whose tabs and line ends part items and answers."""
     return str(value).translate(dict.fromkeys(map(ord, "\t\n\r"), " "))
 
@@ -116,7 +115,9 @@ def write_paper(
             document.savefig(page)
 
 
-def _pages(facts: Facts, methods: str, checklist: Sequence[tuple[str, str, str]]) -> Iterator[Any]:
+def _pages(
+    facts: Facts, methods: str, checklist: Sequence[tuple[str, str, str]]
+) -> Iterator[object]:
     yield _front(facts)
     yield _charts(facts, ("differences", "folds"))
     yield _charts(facts, ("roc", "precision_recall"))
@@ -208,7 +209,7 @@ def _weights(model: str, rows: Sequence[Facts]) -> Any:
     return page
 
 
-def _text(title: str, paragraphs: Sequence[str]) -> Iterator[Any]:
+def _text(title: str, paragraphs: Sequence[str]) -> Iterator[object]:
     """Pages of text."""
     lines = [line for each in paragraphs for line in _wrapped(each)]
     for start in range(0, len(lines), LINES):

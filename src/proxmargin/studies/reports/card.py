@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu, rankdata
 
 from proxmargin.data.inputs.kinds import Features
-from proxmargin.runtime.types import Record, Values
+from proxmargin.runtime.types import Matrix, Record, Values
 
 # entries of a block of columns in float64: 16 MB, so that a few of them fit beside any data
 BLOCK_ENTRIES = 1 << 21
@@ -285,7 +285,7 @@ def _counted(number: int, one: str, many: str) -> str:
 
 
 def leak_signs(
-    X: Any, y: Values, names: Sequence[str] | None = None, *, grouped: bool = False
+    X: Matrix, y: Values, names: Sequence[str] | None = None, *, grouped: bool = False
 ) -> list[str]:
     """What makes scores of these data too good, in sentences with options of the command line.
     Levels of text are ``column=level``; ``grouped``: rows that belong together are known."""
@@ -297,7 +297,7 @@ def leak_signs(
 
 
 def _signs(
-    card: Record, X: Any, y: Any, names: Sequence[str] | None, grouped: bool
+    card: Record, X: Matrix, y: Values, names: Sequence[str] | None, grouped: bool
 ) -> Iterator[str]:
     ordered = [each["feature"] for each in card["suspects"] if each["auc"] is None]
     # columns of text with as many levels as there are rows

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from sklearn.metrics import (
 )
 
 from proxmargin.compiled.rounding import score_levels
-from proxmargin.runtime.types import Array, Record, Values
+from proxmargin.runtime.types import Array, Facts, Record, Values
 from proxmargin.studies.reports import standings
 from proxmargin.studies.reports.standings import HtmlTable, number_column, word_column
 from proxmargin.studies.reports.text import leaning
@@ -34,8 +34,6 @@ MOST_CURVES = 12  # classes with curves of their own: the largest ones
 BINS = 10  # of a calibration curve
 BIN_SAMPLES = 20  # that a bin should have
 DIGITS = 4
-
-Facts = Mapping[str, Any]
 
 
 def confusion_of(held_out: ModelPredictions, labels: Sequence[str]) -> Record | None:
@@ -174,9 +172,7 @@ class ModelPredictions:
     given: Array | None = None  # probabilities, (n, n_classes)
 
     @classmethod
-    def of(
-        cls, predictions: Mapping[str, Any], model: str, n_classes: int
-    ) -> ModelPredictions | None:
+    def of(cls, predictions: Facts, model: str, n_classes: int) -> ModelPredictions | None:
         """Those of a model in the facts of a comparison; None if there are none."""
         found = predictions.get(model)
         if not isinstance(found, Mapping) or not len(found.get("label", ())):

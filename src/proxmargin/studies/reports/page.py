@@ -33,7 +33,7 @@ from proxmargin.studies.reports.standings import (
     number_column,
     word_column,
 )
-from proxmargin.studies.reports.text import answer_of, choices
+from proxmargin.studies.reports.text import Answer, answer_of, choices
 from proxmargin.studies.stats.scores import ROPE
 
 FORMAT = "proxmargin comparison"
@@ -129,7 +129,7 @@ class View:
         self.main = main_of(facts)
 
     @cached_property
-    def answer(self) -> Any:
+    def answer(self) -> Answer:
         return answer_of(self.facts, self.main)
 
     def choices(self) -> HtmlTable:
@@ -323,7 +323,7 @@ class View:
         return kept
 
 
-def _rounded(value: object) -> Any:
+def _rounded(value: object) -> object:
     """Six digits of every number are enough for any curve, and a third of the characters."""
     if isinstance(value, Mapping):
         return {key: _rounded(each) for key, each in value.items()}
@@ -352,7 +352,7 @@ def charting_library() -> str:
     return str(bundle).replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-def templates(folder: Path, **options: Any) -> Any:
+def templates(folder: Path, **options: object) -> Any:
     """The Jinja environment of a folder, in which unknown names are errors."""
     jinja2 = optional("jinja2", USE, EXTRA)
     loader, undefined = jinja2.FileSystemLoader(folder), jinja2.StrictUndefined

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeGuard
 
 from proxmargin.runtime.brief import Listing
-from proxmargin.runtime.types import Record
+from proxmargin.runtime.types import Facts, Record
 from proxmargin.studies.stats.scores import INTERVAL, MAJORITY, ROPE
 
 NONE = "–"  # where there is no number
@@ -47,13 +47,13 @@ def percent(value: object) -> str:
     return f"{100 * value:.0f} %" if known(value) else NONE
 
 
-def seconds(value: Any) -> str:
+def seconds(value: object) -> str:
     if not known(value):
         return NONE
     return f"{value:.3f}" if value < 1 else f"{value:.1f}"
 
 
-def gap(value: Any) -> str:
+def gap(value: object) -> str:
     return f"{value:.1e}".replace("e-0", "e-").replace("-", MINUS) if known(value) else NONE
 
 
@@ -146,7 +146,7 @@ class HtmlTable:
         return cls(name, caption, columns, cells, **order)
 
 
-Row = Mapping[str, Any]
+Row = Facts
 
 
 def main_of(facts: Row, metric: str | None = None) -> Standings:

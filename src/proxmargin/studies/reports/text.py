@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import inf
-from typing import Any
 
 from proxmargin.runtime.brief import Listing
 from proxmargin.runtime.types import Facts
@@ -158,7 +157,7 @@ def _features_remark(facts: Row, name: str) -> str:
     return f"{title}\n{Listing(headings, rows).plain()}"
 
 
-def _model(facts: Row, name: str) -> Any:
+def _model(facts: Row, name: str) -> Row:
     return next(each for each in facts["models"] if each["name"] == name)
 
 
@@ -243,7 +242,7 @@ def choices(facts: Row, main: Standings) -> HtmlTable:
     """The most accurate, the simplest and the most stable model, with what each costs."""
     models = {each["name"]: each for each in facts["models"]}
 
-    def of(name: str) -> Any:
+    def of(name: str) -> Callable[[Row], object]:
         return lambda row: models[row["model"]].get(name)
 
     columns = (

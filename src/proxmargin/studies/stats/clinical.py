@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -156,7 +156,7 @@ class ClinicalSummary:
 
     def to_dict(self) -> Record:
         """Plain values; ``thresholds`` as columns, a rate as ``[value, low, high]``."""
-        columns: dict[str, list[Any]] = {}
+        columns: dict[str, list[object]] = {}
         for point in self.thresholds:
             for name, value in asdict(point).items():
                 flat = [round(each, DIGITS) for each in value.values()] if name in RATES else value

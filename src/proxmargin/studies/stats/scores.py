@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,7 +45,7 @@ class ScoreTable:
     """Scores of models, a row for a data set or a fold, and a column for a model."""
 
     values: Floats  # (n_rows, n_models)
-    labels: tuple[Any, ...]  # of the columns, as given
+    labels: tuple[object, ...]  # of the columns, as given
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ class BlockedDesign(Design):
             )
         return self.rows(np.arange(self.n_samples))._outer_gram(weights, centre)
 
-    def sweep_data(self) -> tuple[Any, ...]:
+    def sweep_data(self) -> tuple[Values, ...]:
         raise NeedsMemoryError("data in blocks of rows have no columns that can be read cheaply")
 
 
@@ -179,7 +179,7 @@ class SizedBlocks(BlockedDesign):
         self._sizes = sizes
 
 
-def stacked(parts: list[Any]) -> Any:
+def stacked(parts: list[Any]) -> Values:
     """Rows of several blocks as one matrix, sparse if they are."""
     if sparse.issparse(parts[0]):
         return sparse.vstack(parts, format="csr")
@@ -222,7 +222,7 @@ class ChunkedDesign(SizedBlocks):
         dataset: Dataset,
         sizes: list[int],
         nnz: int | None,
-        sample: tuple[Index, Any],
+        sample: tuple[Index, object],
         scan: tuple[Array, Array, Array],
     ) -> None:
         super().__init__(sizes, dataset.n_features, dataset.nbytes, nnz)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class DeviceBlock(Design):
     passes_only = True
     has_columns = False
 
-    def __init__(self, X: Values, xp: Any, counter: PassCounter | None = None) -> None:
+    def __init__(self, X: Values, xp: ModuleType, counter: PassCounter | None = None) -> None:
         n, p = (int(size) for size in X.shape)
         super().__init__(n, p, n * p * (4 if X.dtype == xp.float32 else 8), counter=counter)
         self.X, self.xp = X, xp
@@ -101,7 +102,7 @@ class DeviceBlock(Design):
         assert total is not None
         return tasks.total_of(total, -(-self.n_samples // self._rows_at_once))
 
-    def _precise(self, lines: Any, right: Array) -> tuple[Array, Array]:
+    def _precise(self, lines: Values, right: Array) -> tuple[Array, Array]:
         """``right.T @ lines`` by compensated sums, with the sums of absolute products. Each array
         operation rounds by itself, so that the error of a product is known by splitting its factors
         (Dekker 1971), and that of a sum by Knuth (1998), 4.2.2, theorem B."""
@@ -142,7 +143,7 @@ class DeviceBlock(Design):
         X = self._wide(self.X) - self._there(centre)
         return np.array(on_host((X * self._there(weights)) @ X.T))
 
-    def sweep_data(self) -> tuple[Any, ...]:
+    def sweep_data(self) -> tuple[Values, ...]:
         raise ValueError("data on a device have no columns that can be read cheaply")
 
     @property
@@ -156,15 +157,15 @@ class DeviceBlock(Design):
             part = slice(start, min(start + rows, self.n_samples))
             yield self._wide(self.X[part, :]), part
 
-    def _wide(self, X: Values) -> Any:
+    def _wide(self, X: Values) -> Values:
         """``X`` in float64."""
         return self.xp.asarray(X, dtype=self.xp.float64)
 
-    def _there(self, values: Array) -> Any:
+    def _there(self, values: Array) -> Values:
         """A vector or small matrix on the device."""
         return self._moved(np.ascontiguousarray(values))
 
-    def _numbers(self, index: Index) -> Any:
+    def _numbers(self, index: Index) -> Values:
         return self._moved(np.asarray(index, dtype=np.int64))
 
     def _moved(self, values: Values) -> Any:
@@ -176,7 +177,7 @@ class DeviceBlock(Design):
 class DeviceDesign(BlockedDesign):
     """The rows of an array on a device, float32 or float64, in one block."""
 
-    def __init__(self, X: Values, xp: Any) -> None:
+    def __init__(self, X: Values, xp: ModuleType) -> None:
         self.block = DeviceBlock(X, xp)
         n, p = self.block.n_samples, self.block.n_features
         super().__init__(n, p, self.block.nbytes, 1.0, 1, n)
@@ -216,7 +217,7 @@ class DeviceDesign(BlockedDesign):
         return DeviceDesign(self.block._rows(index).X, self.block.xp)
 
 
-def _product_error(left: Any, right: Any, product: Any) -> Any:
+def _product_error(left: Values, right: Values, product: Values) -> Values:
     """``left right - product`` without rounding (Dekker 1971), for factors below 1e140."""
     halves = []
     for factor in (left, right):
@@ -236,7 +237,7 @@ def _first_bad(block: DeviceBlock, most: float) -> Entry:
     raise AssertionError("called without such an entry")
 
 
-def _accumulator(X: Values, xp: Any) -> Any:
+def _accumulator(X: Values, xp: ModuleType) -> object:
     """The type of sums on the device of X; some have no float64, or replace it silently."""
     try:
         return xp.astype(X[:1, :1], xp.float64).dtype

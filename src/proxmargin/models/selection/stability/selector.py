@@ -38,7 +38,7 @@ from proxmargin.runtime.brief import Listing, html_line, shown, users_level, wit
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.threads import quiet_threads
-from proxmargin.runtime.types import Array, Estimator
+from proxmargin.runtime.types import Array, Estimator, Values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,9 +168,9 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):
     @with_pages
     def fit(
         self,
-        X: Any,
+        X: Features,
         y: Labels | None,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
         offset: Any = None,
         groups: Any = None,
     ) -> Self:
@@ -362,7 +362,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):
         mask: NDArray[np.bool_] = self._support
         return mask
 
-    def transform(self, X: Features) -> Any:
+    def transform(self, X: Features) -> Values:
         """The columns of the selected features, (n_samples, n_selected_features)."""
         return super().transform(in_memory(X))
 
