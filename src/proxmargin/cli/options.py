@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import proxmargin
-from proxmargin.data.inputs.kinds import Features
 from proxmargin.models.fitting.registry import CROSS_VALIDATED, model_names
-from proxmargin.runtime.types import Estimator, Facts, Record
 
 if TYPE_CHECKING:
+    from proxmargin.data.inputs.kinds import Features
     from proxmargin.files.tables.contents import Dialect, Table
+    from proxmargin.runtime.types import Estimator, Facts, Record
 
 
 Commands = Any  # what add_subparsers returns has no public name

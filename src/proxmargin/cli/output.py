@@ -18,10 +18,10 @@ import proxmargin
 from proxmargin.cli import options
 from proxmargin.runtime.brief import Listing, plain
 from proxmargin.runtime.files import folder_of, replaced
-from proxmargin.runtime.types import Estimator, Frame, Record
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
+    from proxmargin.runtime.types import Estimator, Frame, Record
 
 TOP = 5  # features that a line has room for
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import proxmargin
 from proxmargin.cli import failures, options, output
 from proxmargin.runtime.brief import plain
-from proxmargin.runtime.types import Record
 from proxmargin.studies import reports
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
+    from proxmargin.runtime.types import Record
     from proxmargin.studies.comparing.comparison import Comparison
     from proxmargin.studies.comparing.several import SeveralComparisons
 

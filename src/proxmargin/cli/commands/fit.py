@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import proxmargin
 from proxmargin.cli import failures, options, output
 from proxmargin.runtime.brief import Listing, number
-from proxmargin.runtime.types import Estimator, Record
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
+    from proxmargin.runtime.types import Estimator, Record
 
 # columns that do not tell strengths apart
 OF_FITS = frozenset({"gamma", "mean_test_score", "standard_error", "folds"})

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import proxmargin
 from proxmargin.cli import failures, options, output
 from proxmargin.runtime.brief import Listing, number
-from proxmargin.runtime.types import Estimator, Record, Values
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
     from proxmargin.models.paths import Path
     from proxmargin.models.permutations import PermutationTest
+    from proxmargin.runtime.types import Estimator, Record, Values
 
 PERMUTATIONS = 1000
 OF_HALVES = "rows of one sample in both halves make selections look stable"

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 import proxmargin
 from proxmargin.cli import failures, options, output
 from proxmargin.runtime.brief import Listing, number
-from proxmargin.runtime.types import Estimator, Frame, Record
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
+    from proxmargin.runtime.types import Estimator, Frame, Record
 
 
 SHOWN = 30  # coefficients that are printed without --all

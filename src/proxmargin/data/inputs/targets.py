@@ -30,9 +30,10 @@ def refuse_small_classes(
     named = [str(label) for label in classes[small[:SHOWN]]]
     sizes = ", ".join(f"{n} of {name}" for n, name in zip(counts[small], named, strict=False))
     more = f" and of {small.size - SHOWN} more" if small.size > SHOWN else ""
+    without = f"leave these classes out (where a file is read: drop_classes={named}), "
     raise ValueError(
         f"{what} at least {at_least} samples of each class, and there are only {sizes}{more}: "
-        f"leave these classes out (drop_classes={named}), join them with others{otherwise}"
+        f"{without if small.size < classes.size - 1 else ''}join them with others{otherwise}"
     )
 
 
