@@ -4,6 +4,7 @@ weights, offsets and groups by the index of the samples."""
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -286,6 +287,30 @@ def test_every_entry_point_aligns_weights(frame: Frame, weights: pd.Series, way:
     assert np.array_equal(call(weights[::-1]), call(weights.to_numpy()))
     with pytest.raises(ValueError, match=r"'patient 0' of X.*sample_weight.to_numpy\(\)"):
         call(weights.set_axis(range(60)))
+
+
+LABELLED: dict[str, Callable[[Any, Any], object]] = {
+    "fit": HuberizedSVC(0.05).fit,
+    "search": HuberizedSVCCV(3, cv=3).fit,
+    "pairs": DDAGClassifier(HuberizedSVC(0.05)).fit,
+    "calibrated": CalibratedMargin(HuberizedSVC(0.05), cv=3).fit,
+    "stability": StabilitySelection(HuberizedSVC(0.05), n_pairs=5).fit,
+    "path": lambda X, y: margin_path(HuberizedSVC(), X, y, alphas=[0.1]),
+    "largest strength": lambda X, y: alpha_max(HuberizedSVC(), X, y),
+    "permutations": lambda X, y: permutation_test(HuberizedSVC(0.05), X, y, n_permutations=9),
+    "comparison": lambda X, y: compare(X, y, models=["L2SVC"], cv=3),
+    "score": lambda X, y: HuberizedSVC(0.05).fit(X, y.loc[X.index]).score(X, y),
+    "certificate": lambda X, y: certify(HuberizedSVC(0.05).fit(X, y.loc[X.index]), X, y),
+}
+
+
+@pytest.mark.parametrize("way", LABELLED)
+def test_labels_that_name_the_rows_in_another_order_are_refused(frame: Frame, way: str) -> None:
+    X, labels = frame
+    y = pd.Series(labels, X.index)
+    with pytest.raises(ValueError, match=r"y has the index of X in another order: .*loc\[X.index"):
+        LABELLED[way](X, y[::-1])
+    HuberizedSVC(0.05).fit(X, y[::-1].loc[X.index]).score(X, y[::-1].to_numpy())  # as advised
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -114,6 +114,19 @@ def by_sample(name: str, values: Any, X: Any) -> Any:
     return values.iloc[places]
 
 
+def refuse_other_order(name: str, values: object, X: object) -> None:
+    """Raise ValueError for a pandas object that is read in its own order and has the index of ``X``
+    in another one: which of both is meant cannot be known."""
+    given, rows = _index_of(values), _index_of(X)
+    if given is None or rows is None or len(given) != len(rows) or given.equals(rows):
+        return
+    if given.is_unique and not np.any(given.get_indexer(rows) < 0):
+        raise ValueError(
+            f"{name} has the index of X in another order: give {name}.loc[X.index], or "
+            f"{name}.to_numpy() if it is in the order of the rows of X"
+        )
+
+
 def by_class(name: str, values: Any, classes: Any) -> Any:
     """A matrix of the classes, (n_classes, n_classes), in the order of ``classes``; ``name`` is
     that of the parameter. A pandas data frame has it by its labels, anything else is in order.
@@ -206,7 +219,7 @@ def feature_labels(estimator: Estimator) -> Sequence[Any] | None:
     return found if names is None else names.tolist()
 
 
-def _index_of(values: Values) -> Any:
+def _index_of(values: object) -> Any:
     """The index of a pandas object, or None."""
     index = getattr(values, "index", None)
     return index if hasattr(index, "get_indexer") else None

@@ -24,6 +24,7 @@ from proxmargin.data.inputs.aligned import (
     needs_numbers,
     refuse_masked,
     refuse_mixed,
+    refuse_other_order,
 )
 from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import LARGEST
@@ -84,7 +85,7 @@ def validated(estimator: Estimator, X: Any, y: Any) -> tuple[Values, Values]:
         refuse_masked("X", X)
         _refuse_no_numbers(X)
         _check_lengths(X, y)
-        check_labels(y)
+        check_labels(y, X)
         if hasattr(X, "columns"):
             _check_column_names(X)
         objects = as_objects(X) if takes_objects(estimator) else None
@@ -129,10 +130,11 @@ def _labels_of_objects(estimator: Estimator, objects: Values, y: Labels) -> Valu
     return labels
 
 
-def check_labels(y: object) -> None:
-    """Raise ValueError for a label that is missing (None, NaN, masked), with its row, and for
-    numbers among text."""
+def check_labels(y: object, X: object) -> None:
+    """Raise ValueError for a label that is missing (None, NaN, masked), with its row, for numbers
+    among text, and for labels that name the rows of ``X`` in another order."""
     refuse_masked("y", y)
+    refuse_other_order("y", y, X)
     column = np.asarray(y)
     if column.dtype.kind == "c":
         raise ValueError(f"y holds {column.dtype}, which is no label: give whole numbers or text")

@@ -183,7 +183,7 @@ def check_data(model: Estimator, X: Features, y: Labels) -> None:
         _check_feature_names(model, X, reset=False)
     if y is None:
         raise ValueError("y must be the labels that the model was fitted to, got None")
-    check_labels(y)
+    check_labels(y, X)
     given, own = np.unique(np.asarray(y)), np.asarray(model.classes_)
     for labels, told in (
         (_without(given, own), "are none of the model's classes"),

@@ -162,7 +162,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
 
     def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy of `predict`, weighted by ``sample_weight``."""
-        check_labels(y)
+        check_labels(y, X)
         return float(super().score(X, y, by_sample("sample_weight", sample_weight, X)))
 
     def predict(self, X: Features) -> Values:

@@ -138,7 +138,7 @@ class PredictsByScores(HasCoefficients, ClassifierMixin):
         if is_beyond_memory(X):
             check_is_fitted(self)
             return _accuracy_beyond_memory(self, X, y, sample_weight, offset)
-        check_labels(y)
+        check_labels(y, X)
         weights = by_sample("sample_weight", sample_weight, X)
         predicted = self.predict(X, **offset_argument(offset))
         return float(accuracy_score(y, predicted, sample_weight=weights))

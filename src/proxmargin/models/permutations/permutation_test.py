@@ -288,7 +288,7 @@ def _checked(
         if targets.margins is not None:  # they stay with the samples, and labels change places
             estimator.margins = targets.margins
     else:  # checks its data itself
-        check_labels(y)
+        check_labels(y, X)
         y = column_or_1d(y)
         check_consistent_length(X, y)
     classes, codes = np.unique(y, return_inverse=True)

@@ -26,7 +26,7 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, colu
 
 from proxmargin.compiled.rounding import score_levels
 from proxmargin.data.designs.blocks.device import in_memory
-from proxmargin.data.inputs.aligned import by_sample, refuse_masked
+from proxmargin.data.inputs.aligned import by_sample, refuse_masked, refuse_other_order
 from proxmargin.data.inputs.kinds import Features, Labels, Seed, Splits
 from proxmargin.data.inputs.parameters import (
     check_choice,
@@ -174,6 +174,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         params = {name: by_sample(name, each, X) for name, each in params.items()}
         refuse_masked("X", X)
         refuse_masked("y", y)
+        refuse_other_order("y", y, X)
         X, y = in_memory(X), in_memory(y)
         X, y, _ = indexable(X, column_or_1d(y, warn=True), params.get("groups"))
         check_classification_targets(y)
@@ -374,6 +375,7 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if not kept.any():
             return float("nan")
         refuse_masked("y", y)
+        refuse_other_order("y", y, X)
         weights = by_sample("sample_weight", sample_weight, X)
         weights = None if weights is None else np.asarray(weights)[kept]
         right = np.ma.getdata(predicted)[kept] == np.asarray(y)[kept]

@@ -173,7 +173,7 @@ class _Data:
             raise TypeError(f"{name} has no coefficients: a report needs a linear classifier")
         sample_weight = by_sample("sample_weight", sample_weight, X)
         groups = by_sample("groups", groups, X)
-        check_labels(y)
+        check_labels(y, X)
         given = validated_features(estimator, X)
         labels, weights = np.asarray(y), validated_weights(sample_weight, given)
         if labels.shape != (given.shape[0],):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, TimeSeriesSplit, check_cv
 from sklearn.utils.multiclass import type_of_target
 
-from proxmargin.data.inputs.aligned import by_sample, checked_groups
+from proxmargin.data.inputs.aligned import by_sample, checked_groups, refuse_other_order
 from proxmargin.data.inputs.kinds import Labels, Splits
 from proxmargin.data.inputs.parameters import check_folds, check_number
 from proxmargin.data.inputs.preprocessing import fitted_transformer
@@ -60,6 +60,7 @@ class LabelledRows:
         sample_weight = by_sample("sample_weight", sample_weight, X)
         groups, ids = by_sample("groups", groups, X), _checked_ids(by_sample("ids", ids, X), X)
         _refuse_measurements(y)
+        refuse_other_order("y", y, X)
         if preprocess is not None:
             # the models' checks are for what the transformer returns
             validated(estimator, fitted_transformer(preprocess, X, y).transform(X), y)
