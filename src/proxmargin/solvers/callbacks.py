@@ -81,7 +81,8 @@ class Checkpoint:
     """Saves the state of a fit to ``path`` (an .npz), at most every ``every`` seconds.
 
     ``estimator.fit(X, y, resume_from=path)`` continues from there, bit for bit as an uninterrupted
-    fit (with a nonlinear kernel: up to rounding); classes that were finished are not fitted again.
+    fit (with a nonlinear kernel: up to rounding; after a limit, whose last step was a part of one:
+    within the tolerance); classes that were finished are not fitted again.
     If a solver's state cannot be saved, or was saved by a version with another one, the fit starts
     at its point. The file is replaced atomically. If it cannot be written the fit continues, after
     one warning.

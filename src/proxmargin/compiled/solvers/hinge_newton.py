@@ -1,7 +1,7 @@
 """Kernels of the augmented Lagrangian method for the hinge.
 
 Newton steps on few samples and features are one compiled call (`orthant_step`). The system is that
-of `proxmargin.solvers.augmented.curved_system`, with the intercept eliminated where it is solved
+of `proxmargin.solvers.augmented.hinge_system`, with the intercept eliminated where it is solved
 over the features; it is formed once, and factored for the features that may move.
 """
 

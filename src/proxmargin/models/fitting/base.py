@@ -194,7 +194,8 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         resume_from : path-like, optional
             A file written by a `proxmargin.Checkpoint` among the callbacks of an earlier fit. The
             fit continues from there, and its result is bit for bit that of an uninterrupted fit
-            (with a nonlinear kernel: up to rounding). Model, data, weights, offsets and parameters
+            (with a nonlinear kernel: up to rounding; after a limit, whose last step was a part of
+            one: within the tolerance). Model, data, weights, offsets and parameters
             must be the same; limits (``max_iter``, ``time_limit``) and ``callbacks`` may differ.
 
         Returns

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from proxmargin.data.designs import as_design, moments
+from proxmargin.data.designs.blocks.device import in_memory
 from proxmargin.data.inputs.aligned import by_sample
+from proxmargin.data.inputs.beyond_memory import is_beyond_memory
 from proxmargin.data.inputs.kinds import Features
 from proxmargin.data.inputs.validation import validated_features, validated_weights
+from proxmargin.models.fitting.bases import TransformerMixin
+from proxmargin.runtime.brief import users_level
 from proxmargin.runtime.optional import optional
 from proxmargin.runtime.types import Array, Estimator, Index, Values
 
@@ -21,15 +27,6 @@ if TYPE_CHECKING:
 
     from proxmargin.optimality.certificates.certificate import Certificate, CertificateList
     from proxmargin.solvers.callbacks import History
-import warnings
-from collections.abc import Callable
-
-from sklearn.utils.validation import _check_feature_names_in, validate_data
-
-from proxmargin.data.designs.blocks.device import in_memory
-from proxmargin.data.inputs.beyond_memory import is_beyond_memory
-from proxmargin.models.fitting.bases import TransformerMixin
-from proxmargin.runtime.brief import users_level
 
 
 class Coefficient(NamedTuple):
