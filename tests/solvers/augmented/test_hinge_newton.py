@@ -18,7 +18,7 @@ from proxmargin.data.designs import as_design
 from proxmargin.losses import Hinge, HuberizedHinge, MarginSum
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
-from proxmargin.solvers.augmented import hinge_system
+from proxmargin.solvers.augmented import hinge_system as systems
 from proxmargin.solvers.augmented.binary import HingePoint, SmoothedHinge
 from proxmargin.solvers.augmented.hinge_system import (
     HessianTerms,
@@ -93,7 +93,7 @@ def curved(rng: np.random.Generator, shape: tuple[int, int], kind: Any, own: flo
 @pytest.mark.parametrize("own", [None, 1e-6, 0.7], ids=["no intercept", "free", "ridge"])
 @pytest.mark.parametrize("part", [False, True], ids=["all features", "some features"])
 def test_every_form_of_the_system_solves_the_system(form, shape, kind, own, part, rng, monkeypatch):
-    monkeypatch.setattr(hinge_system, "CG_TOLERANCE", 1e-13)
+    monkeypatch.setattr(systems, "CG_TOLERANCE", 1e-13)
     X, system = curved(rng, shape, kind, own)
     keep = np.flatnonzero(np.arange(shape[1]) % 2 == 0) if part else np.arange(shape[1])
     slope, intercept_slope = (
@@ -128,12 +128,12 @@ def test_what_a_step_adds_to_the_slopes_is_the_matrix_times_the_step(own, rng):
 def test_the_form_is_that_of_least_work(rng, monkeypatch):
     for shape, form in {(30, 7): OverFeatures, (8, 25): OverSamples}.items():
         assert type(hinge_system(curved(rng, shape, np.asarray, None)[1])) is form
-    monkeypatch.setattr(hinge_system, "MAX_SIDE", 5)
+    monkeypatch.setattr(systems, "MAX_SIDE", 5)
     assert type(hinge_system(curved(rng, (8, 25), np.asarray, None)[1])) is MatrixFree
 
 
 def test_no_matrix_is_formed_that_is_larger_than_sparse_data(rng, monkeypatch):
-    monkeypatch.setattr(hinge_system, "SMALL_MATRIX", 10)
+    monkeypatch.setattr(systems, "SMALL_MATRIX", 10)
     forms = {np.asarray: OverFeatures, sp.csr_matrix: MatrixFree}
     for kind, form in forms.items():
         assert type(hinge_system(curved(rng, (20, 20), kind, None)[1])) is form
@@ -293,8 +293,8 @@ def test_single_precision_is_certified_in_double(rng):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize("shape", [(60, 80), (80, 12)], ids=str)
 def test_systems_too_large_to_be_copied(largest, kind, shape, rng, monkeypatch):
-    monkeypatch.setattr(hinge_system, "GATHERED_WORK", 0)
-    monkeypatch.setattr(hinge_system, "MAX_SIDE", largest)
+    monkeypatch.setattr(systems, "GATHERED_WORK", 0)
+    monkeypatch.setattr(systems, "MAX_SIDE", largest)
     X, y = two_classes(rng, *shape)
     problem = drsvm(kind(X), y, 0.01, 0.05)
     assert solved(problem, 1e-8).gap.primal == pytest.approx(optimum(problem, X), rel=2e-8)
