@@ -109,6 +109,33 @@ def test_booleans_are_numbers(written):
     np.testing.assert_array_equal(table.X, [[1.0], [0.0]])
 
 
+@pytest.mark.parametrize("again", ["x,z,label{}", " X, z ,Label {}", '"x","z","label"{}'])
+@pytest.mark.parametrize("end", ["", ","])
+def test_the_header_among_the_rows_is_no_sample(written, again, end):
+    lines = ["x,z,label{}", "1,4,p{}", "2,3,q{}", again, "1,4,p{}", "2,3,q{}", ""]
+    table = read_data(written("\n".join(lines).format(*[end] * 6)))
+    assert table.X.tolist() == [[1, 4], [2, 3], [1, 4], [2, 3]]
+    assert table.y.tolist() == ["p", "q", "p", "q"]
+    assert any("1 row that repeat the header left out (3" in note for note in table.notes)
+
+
+def test_a_year_is_a_name_in_the_header_among_the_rows(written):
+    path = written("2019,z,label,\n0.5,4,p,\n2019,z,label,\n2,3,q,\n")
+    table = read_data(path, dialect=Dialect(header=True))
+    assert table.X.tolist() == [[0.5, 4], [2, 3]]
+
+
+def test_rows_that_differ_from_the_header_in_one_cell_stay(written):
+    path = written("sex,label,\nlabel,p,\nsex,q,\nsex,label,7\nsex,p,\n")
+    table = read_data(path, target="label", encode=True, blanks=True, dialect=Dialect(header=True))
+    assert table.y.tolist() == ["p", "q", "label", "p"]
+
+
+def test_levels_of_the_only_column_that_are_like_its_name_stay(written):
+    table = read_data(written("smoker\nSmoker\nother\n"), labelled=False, encode=True)
+    assert len(table.X) == 2
+
+
 def test_unlabelled_data_keeps_every_column(written):
     table = read_data(written("a,b\n1,2\n3,4\n"), labelled=False)
     assert table.y is None

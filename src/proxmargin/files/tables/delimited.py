@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
 from proxmargin.files.tables.cells import MISSING, is_number
@@ -24,6 +25,7 @@ from proxmargin.files.tables.layout import (
     is_blank,
     is_note,
     layout_of,
+    repeats,
 )
 from proxmargin.files.tables.text import lines_of, opened_text
 from proxmargin.runtime.brief import brief
@@ -167,13 +169,9 @@ def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tup
             out["of empty cells"] = doubtful[empty]
             below = doubtful >= end_of(frame)
             out["of notes below the table"] = doubtful[below & ~empty]
-        words = [j for j, dtype in frame.dtypes.items() if dtype.kind not in "fiub"]
-        names = layout.names
-        if words and any(names) and dialect.header is not False:
-            again = np.flatnonzero(frame[words[0]] == names[words[0]])
-            if again.size:
-                same = frame.iloc[again].to_numpy(dtype=object) == np.array(names, dtype=object)
-                out["that repeat the header"] = again[same.all(axis=1)]
+        if dialect.header is not False:
+            missing = {*MISSING, *dialect.codes(layout.names)[0]}
+            out["that repeat the header"] = _headers(frame, layout.names, missing)
     out = {what: rows for what, rows in out.items() if rows.size}
     if sum(rows.size for rows in out.values()) == len(frame):
         raise DataError(f"{path}: there is a header but no data rows.")
@@ -185,6 +183,21 @@ def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tup
     if out:
         frame = frame.drop(index=np.concatenate(list(out.values()))).reset_index(drop=True)
     return frame, notes
+
+
+def _headers(frame: Frame, names: Sequence[str], missing: Collection[str]) -> NDArray[np.intp]:
+    """The rows that are the header again; ``missing``: words that were read as missing cells."""
+    named = ["" if name in missing else name for name in names]
+    words = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "fiub" and named[j]]
+    rows = np.array([], dtype=np.intp)
+    if words and len(names) > 1:  # levels of the only column may be like its name
+        cells = frame[words[0]].astype("string").str.strip().str.casefold()
+        rows = np.flatnonzero(cells.eq(named[words[0]].strip().casefold()).fillna(False))
+    if not rows.size:
+        return rows
+    found = frame.iloc[rows].astype(object)
+    written = found.mask(found.isna() | found.isin([*missing]), "").to_numpy()
+    return rows[np.fromiter((repeats(row, named) for row in written), np.bool_)]
 
 
 def _refuse_uneven_rows(path: Path, dialect: Dialect, layout: Layout) -> None:

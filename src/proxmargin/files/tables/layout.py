@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.files.errors import DataError, listed, pandas, plural
-from proxmargin.files.tables.cells import DOUBTFUL, MISSING, PLAIN, SIGNS, is_number
+from proxmargin.files.tables.cells import DOUBTFUL, MISSING, PLAIN, SIGNS, is_number, normal_form
 from proxmargin.files.tables.contents import Dialect
 from proxmargin.files.tables.labels import TARGET_NAMES
 from proxmargin.runtime.types import Frame, Values
@@ -265,7 +265,7 @@ def header_doubt(first: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
     """
     table = [row for row in rows if len(row) == len(first)]
     if not any(map(is_number, first)):  # files that are joined have their header again
-        table = [row for row in table if [cell.strip() for cell in row] != first]
+        table = [row for row in table if not repeats(row, first)]
     if not table:
         return "holds only numbers" if all(is_number(c, decimal) for c in first if c) else ""
     columns = np.array(table, dtype=object).T
@@ -305,6 +305,12 @@ def header_doubt(first: Sequence[str], rows: Sequence[Sequence[str]], decimal: s
     if prod(chances) < _UNLIKELY or len(table) <= _FEW:
         return ""
     return f"has words ({listed(first[j] for j in words)}) above words that differ in each row"
+
+
+def repeats(row: Iterable[object], names: Iterable[str]) -> bool:
+    """Whether the cells are the names, but for blanks, case and the format of numbers."""
+    pairs = zip(row, names, strict=True)
+    return all(normal_form(str(cell)) == normal_form(name) for cell, name in pairs)
 
 
 def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[np.float64]:
