@@ -136,6 +136,18 @@ def test_levels_of_the_only_column_that_are_like_its_name_stay(written):
     assert len(table.X) == 2
 
 
+@pytest.mark.parametrize("others", ["", "1,( 4 )\n", "1,-4\n"])
+def test_brackets_are_negative_whatever_the_other_rows_hold(written, others):
+    table = read_data(written(f"x,bal\n0.5,(23.1)\n{others}"), labelled=False)
+    assert table.X[:, 1].tolist() == [-23.1, -4][: len(table.X)]
+    assert any("those in brackets as negative: 'bal'" in note for note in table.notes)
+
+
+def test_words_in_brackets_are_words(written):
+    table = read_data(written("x,w\n0.5,(a)\n1,(b)\n"), labelled=False, encode=True)
+    assert table.feature_names == ["x", "w=(a)", "w=(b)"]
+
+
 def test_unlabelled_data_keeps_every_column(written):
     table = read_data(written("a,b\n1,2\n3,4\n"), labelled=False)
     assert table.y is None

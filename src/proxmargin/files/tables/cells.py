@@ -117,7 +117,7 @@ def numbers_meant(series: Column, what: str, dialect: Dialect) -> tuple[Column, 
         if sign:
             present = present.str.replace(sign, "", n=1, regex=False).str.strip()
         negative = present.str.fullmatch(_BRACKETS)
-        if negative.any() and not negative.all():  # or they are hardly sums
+        if negative.any():
             present = present.where(~negative, "-" + present.str[1:-1].str.strip())
             sign = f"{sign}()"
         numbers = _parsed(present, dialect)
