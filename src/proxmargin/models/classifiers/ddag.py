@@ -92,7 +92,7 @@ class DDAGClassifier(MetaEstimatorMixin, ClassifierMixin, CertifiedEstimator):
     n_jobs: int | None = None
 
     @with_pages
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a classifier for each pair of classes.
 
         Parameters

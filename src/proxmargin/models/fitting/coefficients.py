@@ -136,7 +136,11 @@ class HasCoefficients:
     history_: History
 
     def coefficients(
-        self, X: Features | None = None, *, sample_weight: Any = None, zeros: bool = False
+        self,
+        X: Features | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        zeros: bool = False,
     ) -> pd.DataFrame:
         """The coefficients as a data frame: class by class, the largest first.
 
@@ -196,7 +200,7 @@ def linear_model_of(estimator: Estimator) -> Estimator:
     return model
 
 
-def _deviations(model: Estimator, X: Features, sample_weight: ArrayLike) -> Array:
+def _deviations(model: Estimator, X: Features, sample_weight: ArrayLike | None) -> Array:
     sample_weight = by_sample("sample_weight", sample_weight, X)
     X = validated_features(model, X)
     weights = validated_weights(sample_weight, X)

@@ -306,7 +306,7 @@ class Path:
             model.__dict__.update(support_=support, dual_coef_=weights[:, support].toarray())
         return model
 
-    def scores(self, X: Any, offset: Any = None) -> Array:
+    def scores(self, X: Features, offset: ArrayLike | None = None) -> Array:
         """``decision_function`` of every model: (n_strengths, n_samples[, n_classes]).
 
         One product with the data, of the features that any model has.

@@ -171,8 +171,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, ToldEstimator):
         X: Features,
         y: Labels | None,
         sample_weight: ArrayLike | None = None,
-        offset: Any = None,
-        groups: Any = None,
+        offset: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Fit the paths of all half-samples, and find the stable features.
 
