@@ -95,7 +95,14 @@ class TestMissing:
         model.table_options_ = {"missing": ("age=-9",)}
         save_model(model, ages / "again.pmz")
         assert load_model(ages / "again.pmz").table_options_ == {"missing": ("age=-9",)}
-        for wrong in ([], {"missing": "x"}, {"missing": ["age="]}, {"duplicates": 1}, {"sep": ","}):
+        for wrong in (
+            [],
+            {"missing": "x"},
+            {"missing": ["age="]},
+            {"duplicates": 1},
+            {"signs": ["a=!"]},
+            {"sep": ","},
+        ):
             forge = forged_file(ages, model, lambda plain, w=wrong: plain.update(table=w))
             with pytest.raises(ModelFileError, match="table"):
                 load_model(forge)
@@ -161,3 +168,45 @@ class TestThousandsOrDecimals:
         path.write_text("a;y\n" + "".join(f"{k}.23{k};{k % 2}\n" for k in range(1, 9)))
         assert main(["info", str(path), "--thousands", ".", "--decimal", ","]) == OK
         assert "--thousands" not in capsys.readouterr().err
+
+
+class TestSigns:
+    @pytest.fixture
+    def shares(self, tmp_path):
+        """The same shares of fifty rows with percent signs, with euros, and as fractions."""
+        share = np.random.default_rng(0).integers(1, 99, 50)
+        for name, form in (("%", "{}%"), ("€", "{}€"), ("plain", "0.{:02d}")):
+            rows = [f"{form.format(s)},{s % 7},{'b' if s > 50 else 'a'}" for s in share]
+            (tmp_path / f"{name}.csv").write_text("\n".join(["share,z,y", *rows]) + "\n")
+        (tmp_path / "blank.csv").write_text("share,z\n,3\n")
+        return tmp_path
+
+    def test_the_same_signs_are_read(self, shares, capsys):
+        fitted(shares, capsys, data="%.csv")
+        assert load_model(shares / "m.pmz").table_options_ == {"signs": ("share=%",)}
+        assert "warning" not in scores(shares, capsys, "%.csv")[1]
+        scores(shares, capsys, "blank.csv")
+
+    @pytest.mark.parametrize("data", ["plain.csv", "€.csv"])
+    @pytest.mark.parametrize("command", ["cv", "compare", "fit"])
+    def test_numbers_without_the_sign_of_the_training_data_are_refused(
+        self, shares, capsys, data, command
+    ):
+        how = {"cv": ["--model", "SVC", "--n-strengths", "2", "--folds", "2"]}
+        how["fit"] = ["--model", "SVC"]
+        quick = ["--models", "SVC", "--quick", "--folds", "2"]
+        saved = str(shares / "m.pmz")
+        train = [command, str(shares / "%.csv"), *how.get(command, quick), "-q", "-o", saved]
+        assert main(train) == OK
+        capsys.readouterr()
+        assert main(["predict", saved, str(shares / data)]) == USAGE
+        err = capsys.readouterr().err
+        assert "'share'" in err
+        assert "'%'" in err
+
+    def test_signs_that_the_training_data_had_not_are_told(self, shares, capsys):
+        fitted(shares, capsys, data="plain.csv")
+        err = scores(shares, capsys, "%.csv")[1]
+        assert err.count("warning") == 1
+        assert "'share' with '%'" in err
+        assert "warning" not in scores(shares, capsys, "plain.csv")[1]

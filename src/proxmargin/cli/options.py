@@ -295,11 +295,12 @@ def dialect_of(arguments: argparse.Namespace) -> Dialect:
     )
 
 
-def keep_table_options(model: Estimator, arguments: argparse.Namespace) -> None:
+def keep_table_options(model: Estimator, arguments: argparse.Namespace, table: Table) -> None:
     """Keep with a model what cells of its training table stand for, for other tables: not how the
     file was written."""
     kept = {
         "missing": dialect_of(arguments).missing,
+        "signs": table.signs,
         "normalize_levels": arguments.normalize_levels,
         "duplicates": arguments.duplicates != "error" and arguments.duplicates,
     }

@@ -104,9 +104,12 @@ def saved_first(name: str | None, save: Callable[[str], object]) -> Iterator[str
 
 
 def model_saved(
-    arguments: argparse.Namespace, model: Estimator, imputer: Estimator | None = None
+    arguments: argparse.Namespace,
+    model: Estimator,
+    table: Table,
+    imputer: Estimator | None = None,
 ) -> AbstractContextManager[str | None]:
-    """`saved_first` of a model, after the imputer that filled in its training data, if any."""
+    """`saved_first` of a model of the table, after the imputer that filled it in, if any."""
 
     def save(name: str) -> None:
         whole = model
@@ -114,7 +117,7 @@ def model_saved(
             from proxmargin.data.inputs.preprocessing import Preprocessed
 
             whole = Preprocessed.of(imputer, model)
-        options.keep_table_options(whole, arguments)
+        options.keep_table_options(whole, arguments, table)
         proxmargin.save_model(whole, name)
 
     return saved_first(arguments.output, save)

@@ -131,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
     fitted = comparison.models_.get(name or "")
     wanted = arguments.output if fitted is not None else None
     if fitted is not None:
-        options.keep_table_options(fitted, arguments)
+        options.keep_table_options(fitted, arguments, table)
     with (
         output.saved_first(wanted, lambda name: proxmargin.save_model(fitted, name)) as saved,
         output.saved_first(arguments.report, comparison.to_html) as reported,
@@ -420,7 +420,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
         warnings.warn(f"no permutation test: {error}", UserWarning, stacklevel=2)
     digest = folder.digest_of(table.source, table.X, table.y)
     for model in found.models_.values():
-        options.keep_table_options(model, arguments)
+        options.keep_table_options(model, arguments, table)
     files = folder.publish(found, table.X, table.y, where, test=test, digest=digest)
     if arguments.json:
         output.print_json({"folder": str(where), "files": files, "recommended": found.recommended_})

@@ -71,7 +71,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     if arguments.calibrate and not stopped:
         stopped = _calibrated_or_stopped(model, raw, imputer, arguments)
     options.name_features(model, table.feature_names)
-    with output.model_saved(arguments, model, imputer) as saved:
+    with output.model_saved(arguments, model, table, imputer) as saved:
         made = options.in_python(model, imputer, table.weights)
         _print(arguments, model, table, saved, held_out, made)
     if stopped:
@@ -294,7 +294,7 @@ def run_cv(arguments: argparse.Namespace) -> int:
         return failures.interrupted()
     chosen = model.best_estimator_
     options.name_features(chosen, table.feature_names)
-    with output.model_saved(arguments, chosen, imputer) as saved:
+    with output.model_saved(arguments, chosen, table, imputer) as saved:
         made = options.in_python(chosen, imputer, table.weights)
         _print_search(arguments, model, table, saved, made)
     output.draw(arguments.plot, lambda ax: proxmargin.CVDisplay(model).plot(ax))

@@ -50,6 +50,7 @@ from proxmargin.files.models.archive import (
 )
 from proxmargin.files.models.composed import RECORDS, name_of, parts_of, put_together
 from proxmargin.files.models.fitted import form_of
+from proxmargin.files.tables.cells import SIGNS
 from proxmargin.files.tables.contents import DUPLICATES, Dialect
 from proxmargin.models.fitting.coefficients import Ranked
 from proxmargin.models.fitting.registry import CROSS_VALIDATED
@@ -316,6 +317,7 @@ def _table_options(plain: object) -> Record:
     found = CODEC.decode(plain, TABLE_OPTIONS)
     checks = {
         "missing": lambda words: bool(Dialect(missing=words).missing == words),
+        "signs": lambda words: all(word.rpartition("=")[2] in {*SIGNS} for word in words),
         "normalize_levels": lambda value: value is True,
         "duplicates": DUPLICATES.__contains__,
     }

@@ -38,6 +38,7 @@ class NamedColumns(Header):
     turned: bool = False  # whether the samples are columns of the file
     index_first: bool = False  # whether the first column has the names of the rows, and none itself
     words: Collection[int] = ()  # columns that are text whatever they look like
+    signs: dict[str, str] = field(default_factory=dict)  # beside all numbers of a column
     unmatched: list[str] = field(default_factory=list)  # codes of one column that it does not have
 
     @property
@@ -93,6 +94,8 @@ class NamedColumns(Header):
             frame[label] = found
             if missing:
                 marks[name] = missing
+            if sign.strip("()"):
+                self.signs[name] = sign.strip("()")
             if sign:
                 signs.setdefault(sign, []).append(name)
         told = [

@@ -160,6 +160,8 @@ class Table:
         Sentences about how the file was read.
     rows : int ndarray of shape (n_samples,), or None
         The rows of the file that are samples (from 0), if others may have been left out.
+    signs : tuple of str
+        What is written beside all numbers of a feature, as ``'COLUMN=%'``.
     """
 
     X: FeatureMatrix
@@ -172,6 +174,7 @@ class Table:
     ids: Any = None
     notes: tuple[str, ...] = ()
     rows: NDArray[np.intp] | None = None
+    signs: tuple[str, ...] = ()
 
     def describe(self) -> Record:
         """Plain facts about the table, ready to print or to write as JSON."""
@@ -195,9 +198,9 @@ class Table:
 @dataclass(frozen=True)
 class TableRequest:
     """What a table should look like (see `proxmargin.read_data`); of a fitted model also the names
-    of its features, if it has any, their number, what becomes of levels that it has not seen, and
-    what it knows of those that it takes by their ``levels``: with text among these `Table.X` is a
-    data frame."""
+    of its features, if it has any, the signs beside their numbers, their number, what becomes of
+    levels that it has not seen, and what it knows of those that it takes by their ``levels``: with
+    text among these `Table.X` is a data frame."""
 
     target: str | int | None = None
     encode: bool = False
@@ -212,6 +215,7 @@ class TableRequest:
     duplicates: str = "error"
     normalize_levels: bool = False
     feature_names: Sequence[str] | None = None
+    signs: Sequence[str] = ()
     n_features: int = 0
     unseen: str = "error"
     levels: Mapping[str, SeenLevels] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from proxmargin.files.errors import DataError, listed, pandas, plural
+from proxmargin.files.errors import DataError, listed, pandas, plural, warn
 from proxmargin.files.tables.cells import MISSING, is_text, normal_form, text_columns, without
 from proxmargin.files.tables.columns import Found, NamedColumns
 from proxmargin.files.tables.contents import Table, TableRequest
@@ -156,6 +156,7 @@ def training_table(
         weights=sample_weights(found["weights"], source) if "weights" in found else None,
         groups=group_names(found["groups"], source) if "groups" in found else None,
         notes=(*of.notes, *notes),
+        signs=tuple(f"{name}={sign}" for name, sign in of.signs.items() if name in frame),
     )
 
 
@@ -361,6 +362,7 @@ def model_table(of: NamedColumns, request: TableRequest) -> Table:
         del found["ids"]
     numbers = frame.drop(columns=list(levelled))
     refuse_text(numbers, of.source, way_out="the model was fitted on numbers there")
+    _compare_signs(of, numbers, request.signs)
     if of.dialect.exact:
         found = {
             role: without(c.str.lstrip(), MISSING) if is_text(c.dtype) else c
@@ -378,6 +380,30 @@ def model_table(of: NamedColumns, request: TableRequest) -> Table:
     else:
         table = _table(of.source, features, frame, found, y, request.blanks, NOT_FILLED)
     return replace(table, notes=tuple(of.notes))
+
+
+def _compare_signs(of: NamedColumns, numbers: Frame, signs: Sequence[str]) -> None:
+    """Refuse columns without the signs that are beside their numbers in the training data, which
+    may be of another scale, and warn of signs that are not known there."""
+    known = {name: sign for name, _, sign in (each.rpartition("=") for each in signs)}
+    filled = map(str, numbers.columns[numbers.notna().any().to_numpy()])
+    here = {name: of.signs.get(name, "") for name in filled}
+    other = [
+        f"{name!r} with {known[name]!r}, here with {(sign and repr(sign)) or 'none'}"
+        for name, sign in here.items()
+        if name in known and sign != known[name]
+    ]
+    if other:
+        raise DataError(
+            f"{of.source}: the model was fitted to numbers in {listed(other, quote=False)}; write "
+            "them as in the training data: 62% is read as 62, and 0.62 as 0.62."
+        )
+    more = [f"{name!r} with {s!r}" for name, s in here.items() if s and name not in known]
+    if more:
+        warn(
+            f"{of.source}: numbers in {listed(more, quote=False)}, which the training data are not "
+            "known to have: 62% is read as 62; write them as there."
+        )
 
 
 def _features(of: NamedColumns, request: TableRequest) -> tuple[dict[int, str], list[Feature]]:

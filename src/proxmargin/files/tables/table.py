@@ -223,6 +223,7 @@ def read_for_model(
         dialect = replace(dialect, exact=True)
     wanted = TableRequest(
         feature_names=None if names is None else [str(name) for name in names],
+        signs=kept.get("signs", ()),
         n_features=int(model.n_features_in_),
         labelled=False,
         target=target,
