@@ -24,7 +24,21 @@ class TestMistakes:
             ("fit iris --model HuberizedSVC -o no/where/m.pmz", "cannot write to no/where/m.pmz"),
             ("compare iris --models Nope", "no model 'Nope' to compare"),
             ("compare iris --scoring nope", "unknown scoring 'nope'"),
-            ("compare iris --folds 1", "at least 2 folds"),
+            ("compare iris --folds 1", "--folds 1: cross-validation needs at least 2 folds"),
+            ("permute iris --model DWD --folds 1", "--folds 1: "),
+            ("cv iris --model HuberizedSVC --folds 60", "--folds 60 needs at least 60 samples"),
+            (
+                "cv iris --model HuberizedSVC --folds 150 --splits time",
+                "--folds 150 in time needs 151",
+            ),
+            ("fit iris --model DWD --cv 150 --splits time", "--cv 150 in time needs 151 rows"),
+            ("compare iris --folds 150 --splits time", "--folds 150 in time needs 151 rows"),
+            ("compare iris --jobs 0", "--jobs 0: "),
+            ("permute iris --model DWD --jobs 0", "--jobs 0: "),
+            ("stability iris --model HuberizedSVC --jobs 0", "--jobs 0: "),
+            ("permute iris --model DWD --permutations 0", "--permutations 0: it must be"),
+            ("publish iris -o x --permutations -1", "--permutations -1: it must be"),
+            ("permute iris --model DWD --statistic=", "statistic must be one of"),
             ("compare iris --output .", "it is a folder"),
             ("compare iris --report no/where.html", "cannot write to no/where.html"),
             ("compare iris --time-limit 0", "time_limit must be a finite number > 0"),
@@ -65,6 +79,18 @@ class TestMistakes:
             main(arguments)
         assert caught.value.code == USAGE
         assert "usage: proxmargin" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("option", "words"),
+        [("--alpha", "--alpha: 'auto' or a number such as 0.1"), ("--tol", "--tol: a number such")],
+    )
+    def test_a_decimal_comma_is_answered_in_words(self, option, words, capsys):
+        with pytest.raises(SystemExit):
+            main(["fit", "iris", "--model", "HuberizedSVC", option, "0,1"])
+        err = capsys.readouterr().err
+        assert words in err
+        assert "decimal point, and not '0,1'" in err
+        assert "_number" not in err
 
     @pytest.mark.parametrize(
         ("error", "status", "words"),

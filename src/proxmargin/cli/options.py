@@ -236,6 +236,41 @@ def add_splits(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None
     )
 
 
+def check_counts(arguments: argparse.Namespace) -> None:
+    """Raise ValueError that names the option, of any command, whose number cannot be."""
+    for name in ("folds", "cv"):
+        count = getattr(arguments, name, None)
+        if count is not None and count < 2:
+            raise ValueError(f"--{name} {count}: cross-validation needs at least 2 folds")
+    if getattr(arguments, "jobs", None) == 0:
+        raise ValueError("--jobs 0: at least one job does the work; -1: one for each core")
+    count, least = getattr(arguments, "permutations", None), getattr(arguments, "fewest", 1)
+    if count is not None and count < least:
+        raise ValueError(f"--permutations {count}: it must be at least {least}")
+
+
+def check_folds(arguments: argparse.Namespace, table: Table, option: str, folds: int) -> None:
+    """Raise ValueError that names the option where rows or groups are too few for its folds."""
+    import numpy as np
+
+    from proxmargin.data.inputs.targets import refuse_small_classes
+
+    y, given = np.asarray(table.y), f"{option} {folds}"
+    if getattr(arguments, "splits", None) == TIME:
+        if y.size <= folds:
+            raise ValueError(f"{given} in time needs {folds + 1} rows, and there are {y.size}")
+    elif table.groups is not None:
+        count = np.unique(table.groups).size
+        if count < folds:
+            raise ValueError(f"{given} needs as many groups, and there are {count}")
+    else:
+        classes, counts = np.unique(y, return_counts=True)
+        if counts.max() < folds:  # those of one smaller class are a warning
+            refuse_small_classes(
+                classes, counts, folds, f"{given} needs", ", or ask for fewer folds"
+            )
+
+
 def folds_of(arguments: argparse.Namespace, folds: int | None) -> Any:
     """A number of shuffled folds (None: the usual one), or a splitter in time."""
     if getattr(arguments, "splits", None) != TIME:
@@ -308,8 +343,17 @@ def keep_table_options(model: Estimator, arguments: argparse.Namespace, table: T
         model.table_options_ = {name: value for name, value in kept.items() if value}
 
 
+def number(text: str, what: str = "a number") -> float:
+    """Type of an option, whose error is a sentence."""
+    try:
+        return float(text)
+    except ValueError:
+        told = f"{what} such as 0.1, with a decimal point, and not {text!r}"
+        raise argparse.ArgumentTypeError(told) from None
+
+
 def _number_or_auto(text: str) -> float | str:
-    return AUTO if text == AUTO else float(text)
+    return AUTO if text == AUTO else number(text, f"{AUTO!r} or a number")
 
 
 def _number_or_word(text: str) -> float | str:
@@ -322,11 +366,11 @@ def _number_or_word(text: str) -> float | str:
 # parameters of estimators with an option: its type and help
 OPTIONS: Mapping[str, tuple[Any, str]] = {
     "alpha": (_number_or_auto, "strength of the penalty; of fit also 'auto'"),
-    "l1_ratio": (float, "share of the l1 norm in the penalty, in [0, 1]"),
-    "delta": (float, "width of the quadratic zone of the huberized hinge"),
-    "intercept_ridge": (float, "ridge penalty of the intercept"),
+    "l1_ratio": (number, "share of the l1 norm in the penalty, in [0, 1]"),
+    "delta": (number, "width of the quadratic zone of the huberized hinge"),
+    "intercept_ridge": (number, "ridge penalty of the intercept"),
     "C": (_number_or_auto, "weight of the losses; of fit also 'auto'"),
-    "eta": (float, "of MulticlassSVC: the most its losses may sum to, without C"),
+    "eta": (number, "of MulticlassSVC: the most its losses may sum to, without C"),
     "penalty": (str, "of MulticlassSVC: 'l1', 'l2', 'elasticnet' or a group"),
     "loss": (str, "of MulticlassSVC: 'hinge', 'squared_hinge', 'logistic', 'multinomial', 'lee'"),
     "nu": (_number_or_word, "of NuSVC and DWD: a number, 'auto' or '0.3max'"),
@@ -337,9 +381,9 @@ OPTIONS: Mapping[str, tuple[Any, str]] = {
     "class_weight": (str, "'balanced' weighs the classes equally"),
     "solver": (str, "'auto' or the name of an algorithm"),
     "stopping": (str, "'gap', or a rule of a paper such as 'relative-change'"),
-    "tol": (float, "relative duality gap to reach"),
+    "tol": (number, "relative duality gap to reach"),
     "max_iter": (int, "most iterations"),
-    "time_limit": (float, "most seconds of a fit"),
+    "time_limit": (number, "most seconds of a fit"),
 }
 
 

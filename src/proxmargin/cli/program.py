@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 import proxmargin
+from proxmargin.cli import options
 from proxmargin.cli.commands import compare, fit, paths, saved
 from proxmargin.cli.failures import guarded
 
@@ -61,7 +62,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             words[at : at + 2] = [f"{words[at]}={words[at + 1]}"]
     arguments = parser().parse_args(words)
     arguments.typed = typed
-    return guarded(lambda: int(arguments.run(arguments)), debug=arguments.debug)
+
+    def work() -> int:
+        options.check_counts(arguments)
+        return int(arguments.run(arguments))
+
+    return guarded(work, debug=arguments.debug)
 
 
 def parser() -> argparse.ArgumentParser:

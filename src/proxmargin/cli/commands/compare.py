@@ -87,7 +87,12 @@ def add_comparison(parser: argparse.ArgumentParser) -> None:
     _add_protocol(parser)
     add = parser.add_argument_group("work").add_argument
     add("--jobs", type=int, metavar="N", help="processes (default: 1; -1: all)")
-    add("--time-limit", type=float, metavar="S", help="seconds after which nothing more is begun")
+    add(
+        "--time-limit",
+        type=options.number,
+        metavar="S",
+        help="seconds after which nothing more is begun",
+    )
 
 
 def _add_protocol(parser: argparse.ArgumentParser) -> None:
@@ -177,6 +182,8 @@ def compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", RowOrderWarning)
     assert table.y is not None
+    if arguments.splits == options.TIME:  # other folds are fewer where samples are
+        options.check_folds(arguments, table, "--folds", arguments.folds or options.FOLDS)
     return compare(
         table.X,
         table.y,
@@ -341,7 +348,9 @@ def register_report(commands: options.Commands) -> None:
 def run_report(arguments: argparse.Namespace) -> int:
     reports.check_libraries()
     comparison = proxmargin.Comparison.from_run(arguments.run_dir)
-    page = arguments.output or str(Path(arguments.run_dir) / REPORT)
+    page = arguments.output
+    if page is None:
+        page = str(Path(arguments.run_dir) / REPORT)
     output.check_output(page)
     comparison.to_html(page)
     if arguments.json:
@@ -366,6 +375,7 @@ def register_publish(commands: options.Commands) -> None:
         required=True,
         help="an interrupted command continues there, and the folder is written when it is done",
     )
+    parser.set_defaults(fewest=0)
     parser.add_argument(
         "--permutations",
         type=int,

@@ -201,8 +201,7 @@ def held_out_accuracy(
     X: Any = table.X
     y: Any = table.y
     folds, groups = arguments.cv, table.groups
-    if folds < 2:
-        raise ValueError(f"--cv {folds}: cross-validation needs at least 2 folds")
+    options.check_folds(arguments, table, "--cv", folds)
     classes, counts = np.unique(y, return_counts=True)
     refuse_small_classes(classes, counts, folds, f"--cv {folds} needs", ", or ask for fewer folds")
     weights = {} if table.weights is None else {"sample_weight": table.weights}
@@ -249,11 +248,11 @@ def register_cv(commands: options.Commands) -> None:
     add("--n-strengths", type=int, default=20, help="how many alphas, or C (default: 20)")
     add(
         "--eps",
-        type=float,
+        type=options.number,
         default=1e-3,
         help="weakest penalty of a grid by its strongest one (default: 0.001)",
     )
-    add("--l1-ratios", type=float, nargs="+", metavar="RATIO", help="to try (default: 1)")
+    add("--l1-ratios", type=options.number, nargs="+", metavar="RATIO", help="to try (default: 1)")
     add(
         "--relaxed",
         action="store_true",
@@ -281,6 +280,7 @@ def run_cv(arguments: argparse.Namespace) -> int:
     model = _search(arguments)
     table, imputer = options.filled_table_of(arguments)
     output.warn_of_parted(table)
+    options.check_folds(arguments, table, "--folds", arguments.folds)
     try:
         options.suited(model, table.X, arguments).fit(
             table.X,

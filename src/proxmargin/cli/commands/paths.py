@@ -39,11 +39,14 @@ def register_path(commands: options.Commands) -> None:
     options.add_fitting(parser)
     parser.add_argument("--n-alphas", type=int, default=20, help="how many (default: 20)")
     parser.add_argument(
-        "--eps", type=float, default=1e-3, help="the last alpha by the first (default: 0.001)"
+        "--eps",
+        type=options.number,
+        default=1e-3,
+        help="the last alpha by the first (default: 0.001)",
     )
     parser.add_argument(
         "--stop-at",
-        type=float,
+        type=options.number,
         metavar="SHARE",
         help="end where this share of the null model's loss is explained, such as 0.999",
     )
@@ -124,10 +127,14 @@ def register_stability(commands: options.Commands) -> None:
     add = parser.add_argument_group(
         "selection (two of --threshold, --pfer and --q give the third; default: 0.75 and 1)"
     ).add_argument
-    add("--threshold", type=float, help="least share of the half-samples")
-    add("--pfer", type=float, help="bound on the expected number of mistakes")
+    add("--threshold", type=options.number, help="least share of the half-samples")
+    add("--pfer", type=options.number, help="bound on the expected number of mistakes")
     add("--q", type=int, help="features that a half-sample selects")
-    add("--fdr", type=float, help="with --q: estimated share of mistakes that sets the threshold")
+    add(
+        "--fdr",
+        type=options.number,
+        help="with --q: estimated share of mistakes that sets the threshold",
+    )
     add(
         "--assumption",
         choices=("none", "unimodal", "r-concave"),
@@ -138,11 +145,16 @@ def register_stability(commands: options.Commands) -> None:
     add("--n-strengths", type=int, default=30, help="how many alphas, or C (default: 30)")
     add(
         "--eps",
-        type=float,
+        type=options.number,
         default=0.01,
         help="weakest penalty of a grid by its strongest one (default: 0.01)",
     )
-    add("--cluster", type=float, metavar="R", help="report features correlated by R or more as one")
+    add(
+        "--cluster",
+        type=options.number,
+        metavar="R",
+        help="report features correlated by R or more as one",
+    )
     options.add_seed(parser)
     add("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
     add("--checkpoint", metavar="FILE", help="keep finished half-samples, and continue from them")
@@ -328,9 +340,14 @@ def run_permute(arguments: argparse.Namespace) -> int:
     estimator, table = (None, _of_models(arguments)) if models else _permuted(arguments)
     chooses = options.to_choose(arguments)
     usual = "balanced_accuracy" if chooses or models else "mean-difference"
-    arguments.statistic = arguments.statistic or usual
+    if arguments.statistic is None:
+        arguments.statistic = usual
     output.warn_of_parted(table, OF_LABELS)
-    count = arguments.permutations or (CHOOSING if chooses or models else PERMUTATIONS)
+    count = arguments.permutations
+    if count is None:
+        count = CHOOSING if chooses or models else PERMUTATIONS
+    if arguments.statistic not in OF_PROJECTIONS:
+        options.check_folds(arguments, table, "--folds", arguments.folds)
     if models:
         test = _choice_tested(arguments, table, count)
     else:
