@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import proxmargin
 from proxmargin.models.fitting.registry import CROSS_VALIDATED, model_names
 
 if TYPE_CHECKING:
-    from proxmargin.data.inputs.kinds import Features
     from proxmargin.files.tables.contents import Dialect, Table
     from proxmargin.runtime.types import Estimator, Facts, Record
 
@@ -363,6 +364,13 @@ def _number_or_word(text: str) -> float | str:
         return text
 
 
+def _json_or_word(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
 # parameters of estimators with an option: its type and help
 OPTIONS: Mapping[str, tuple[Any, str]] = {
     "alpha": (_number_or_auto, "strength of the penalty; of fit also 'auto'"),
@@ -378,7 +386,7 @@ OPTIONS: Mapping[str, tuple[Any, str]] = {
     "kernel": (str, "'linear', 'rbf', 'poly' or 'sigmoid'"),
     "gamma": (_number_or_word, "of the kernel: a number, 'scale' or 'auto'"),
     "multi_class": (str, "'joint' or 'ovr'"),
-    "class_weight": (str, "'balanced' weighs the classes equally"),
+    "class_weight": (_json_or_word, "'balanced', or the weights of labels: '{\"0\": 2}'"),
     "solver": (str, "'auto' or the name of an algorithm"),
     "stopping": (str, "'gap', or a rule of a paper such as 'relative-change'"),
     "tol": (number, "relative duality gap to reach"),
@@ -459,13 +467,62 @@ def estimator_of(arguments: argparse.Namespace, *callbacks: object) -> Estimator
     return kind(**{**settings, **given})
 
 
-def suited(estimator: Estimator, X: Features, arguments: argparse.Namespace) -> Estimator:
-    """The estimator; unless told otherwise it leaves sparse features unscaled: centred columns of
-    text are dense, which costs much and seldom predicts better."""
+def suited(estimator: Estimator, table: Table, arguments: argparse.Namespace) -> Estimator:
+    """The estimator with parameters by name in the order of the table (`in_order`); unless told
+    otherwise it leaves sparse features unscaled: centred columns of text are dense, which costs
+    much and seldom predicts better."""
+    in_order(estimator, table)
     told = arguments.standardize != "auto" or "standardize" in dict(arguments.more)
-    if not told and hasattr(X, "tocsr") and "standardize" in estimator.get_params(deep=False):
+    if not told and hasattr(table.X, "tocsr") and "standardize" in estimator.get_params(deep=False):
         estimator.set_params(standardize=False)
     return estimator
+
+
+def in_order(estimator: Estimator, table: Table) -> Estimator:
+    """The estimator, whose parameters by the names of features and labels, which are text in JSON,
+    are put in the order of the features of the table, which are an array, and to its labels.
+    ValueError for a name that is none of a feature."""
+    given = estimator.get_params(deep=False)
+    settings = {
+        name: _of_features(name, given[name], table, missing)
+        for name, missing in (("penalty_factor", 1.0), ("groups", None))
+        if isinstance(given.get(name), Mapping)
+    }
+    sides = given.get("bounds")
+    if isinstance(sides, Mapping):
+        from proxmargin.models.fitting.factors import sides_of
+
+        sides = sides_of(sides)
+    if isinstance(sides, list | tuple) and any(isinstance(side, Mapping) for side in sides):
+        ends = zip(sides, (float("-inf"), float("inf")), strict=False)
+        settings["bounds"] = tuple(_of_features("bounds", side, table, end) for side, end in ends)
+    weights = given.get("class_weight")
+    if isinstance(weights, Mapping):
+        import numpy as np
+
+        labels = {str(label): label for label in np.unique(np.asarray(table.y)).tolist()}
+        weights = {labels.get(str(label), label): weight for label, weight in weights.items()}
+        settings["class_weight"] = weights
+    return estimator.set_params(**settings) if settings else estimator
+
+
+def _of_features(name: str, values: Any, table: Table, missing: float | None) -> Any:
+    """The values of all features, those that a mapping leaves out being ``missing``."""
+    from proxmargin.data.inputs.aligned import by_feature
+
+    if not isinstance(values, Mapping):
+        return values
+    count = table.X.shape[1]
+    names = [str(each) for each in table.feature_names or range(count)]
+    values = {str(each): value for each, value in values.items()}
+    unknown = next((each for each in values if each not in names), None)
+    folded = {each.casefold(): each for each in names}
+    near = [] if unknown is None else get_close_matches(unknown.casefold(), folded, 1)
+    if near:
+        raise ValueError(
+            f"{name} names {unknown!r}, which is no feature: did you mean {folded[near[0]]!r}?"
+        )
+    return by_feature(name, values, count, names, missing)
 
 
 def free_strength(estimator: Estimator, arguments: argparse.Namespace) -> str:
@@ -503,7 +560,8 @@ def in_python(model: Estimator, imputer: Estimator | None = None, weights: objec
         made = f"make_pipeline({imputer!r}, {made})"
         weighted = f"{type(model).__name__.lower()}__{weighted}"
     fit = "" if weights is None else f".fit(X, y, {weighted}=weights)"
-    return f"{' '.join(made.split())}{fit}"
+    words = re.sub(r"(?<=[[( -])inf(?=[],)])", "float('inf')", " ".join(made.split()))
+    return f"{words}{fit}"
 
 
 def grouping(estimator: Estimator, groups: object) -> Record:
@@ -531,10 +589,7 @@ def _assignment(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
+    return name, _json_or_word(value)
 
 
 def to_choose(arguments: argparse.Namespace) -> list[str]:

@@ -58,14 +58,14 @@ def run_fit(arguments: argparse.Namespace) -> int:
         def make() -> Estimator:
             of = {"verbose": 0} if chooses else {}
             silent = options.search_of if chooses else options.estimator_of
-            return options.suited(silent(arguments, **of), raw.X, arguments)
+            return options.suited(silent(arguments, **of), raw, arguments)
 
         held_out = held_out_accuracy(make, raw, arguments, imputer)
     if arguments.calibrate and hasattr(options.estimator_of(arguments), "predict_proba"):
         raise ValueError(
             f"--calibrate: {arguments.model} has probabilities of its own: leave it out"
         )
-    own = options.suited(fitted, table.X, arguments)
+    own = options.suited(fitted, table, arguments)
     stopped = _fitted_or_stopped(own, table, options.grouping(own, table.groups))
     model = fitted.best_estimator_ if chooses else fitted
     if arguments.calibrate and not stopped:
@@ -282,7 +282,7 @@ def run_cv(arguments: argparse.Namespace) -> int:
     output.warn_of_parted(table)
     options.check_folds(arguments, table, "--folds", arguments.folds)
     try:
-        options.suited(model, table.X, arguments).fit(
+        options.suited(model, table, arguments).fit(
             table.X,
             table.y,
             sample_weight=table.weights,

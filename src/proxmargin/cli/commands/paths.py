@@ -64,7 +64,7 @@ def run_path(arguments: argparse.Namespace) -> int:
     table, _ = options.filled_table_of(arguments)
     assert table.y is not None
     path = proxmargin.margin_path(
-        options.suited(estimator, table.X, arguments).set_params(verbose=not arguments.quiet),
+        options.suited(estimator, table, arguments).set_params(verbose=not arguments.quiet),
         table.X,
         table.y,
         sample_weight=table.weights,
@@ -174,7 +174,7 @@ def run_stability(arguments: argparse.Namespace) -> int:
     table, _ = options.filled_table_of(arguments)
     output.warn_of_parted(table, OF_HALVES)
     model = proxmargin.StabilitySelection(
-        options.suited(estimator, table.X, arguments),
+        options.suited(estimator, table, arguments),
         n_pairs=arguments.pairs,
         threshold=arguments.threshold,
         pfer=arguments.pfer,
@@ -412,7 +412,7 @@ def _permuted(arguments: argparse.Namespace) -> tuple[Any, Table]:
         options.search_of(arguments, verbose=0) if chooses else options.estimator_of(arguments)
     )
     table, _ = options.filled_table_of(arguments)
-    return options.suited(estimator, table.X, arguments), table
+    return options.suited(estimator, table, arguments), table
 
 
 def _of_models(arguments: argparse.Namespace) -> Table:
@@ -468,7 +468,7 @@ def _of_file(name: str, arguments: argparse.Namespace) -> tuple[Any, Table]:
     if isinstance(model, Preprocessed):
         table, model = replace(table, X=model.transformer.transform(table.X)), model.model
     arguments.model = type(model).__name__
-    return clone(model), table
+    return options.in_order(clone(model), table), table
 
 
 def _facts(test: PermutationTest, groups: Values | None) -> dict[str, str]:

@@ -82,7 +82,7 @@ def checked_bounds(
     if bounds is None:
         return None
     if isinstance(bounds, Mapping):
-        bounds = _sides(bounds)
+        bounds = sides_of(bounds)
     if not (isinstance(bounds, list | tuple) and len(bounds) == 2):
         raise ValueError(
             "bounds must be a pair (lower, upper) of numbers, arrays with one number a feature or "
@@ -98,7 +98,7 @@ def checked_bounds(
     return lower, upper
 
 
-def _sides(bounds: Mapping[Any, Any]) -> tuple[dict[object, object], dict[object, object]]:
+def sides_of(bounds: Mapping[Any, Any]) -> tuple[dict[object, object], dict[object, object]]:
     """The lower and the upper bounds by feature, of pairs by feature."""
     for name, pair in bounds.items():
         if not (isinstance(pair, list | tuple) and len(pair) == 2):
