@@ -192,3 +192,19 @@ def test_the_choice_among_models_is_inside(capsys) -> None:
     assert found["pvalue"] == pytest.approx(1 / 3)
     assert main([*command, "--model", "DWD"]) != 0
     assert "leave --model, or the file, out" in capsys.readouterr().err
+
+
+def test_the_order_of_rows_is_told_where_there_are_folds(capsys) -> None:
+    words = ["permute", "breast_cancer", "--model", "DWD", "--permutations", "2", "-q"]
+    assert main(words) == OK
+    assert "order of the rows" not in capsys.readouterr().err
+    assert main([*words, "--statistic", "accuracy", "--folds", "2"]) == OK
+    err = capsys.readouterr().err
+    assert "--splits time of fit, cv and compare" in err
+    assert "TimeSeriesSplit" not in err
+
+
+def test_groups_of_features_are_no_option(capsys) -> None:
+    words = ["fit", "iris", "--model", "MulticlassSVC", "--set", "groups=[1,1,2,2]"]
+    assert main(words) == USAGE
+    assert "got groups=[1, 1, 2, 2]" in capsys.readouterr().err

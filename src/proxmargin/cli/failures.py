@@ -84,6 +84,9 @@ def _show_warning(message: object, category: type[Warning], *_: object, **__: ob
 
 
 _SWITCHES: Mapping[str, str] = {
+    "cv=TimeSeriesSplit(5) of sklearn.model_selection (on the command line: --splits time)": (
+        "--splits time of fit, cv and compare"
+    ),
     "encode=True": "--encode",
     "header=False": "--no-header",
     "header=True": "--header",
@@ -109,7 +112,8 @@ _FLAGS: Mapping[str, str] = {
 }
 _NAME = rf"(?<![\w.])({'|'.join(_FLAGS)})="
 _WORD = r"'(?:[^'\\]|\\.)*'|\"[^\"]*\""  # as Python writes it
-_ASSIGNMENT = re.compile(rf"{_NAME}(?:({_WORD})|([-+\w.]*\w))?")
+# lists and dictionaries are no words that can be typed
+_ASSIGNMENT = re.compile(rf"{_NAME}(?![\[{{(])(?:({_WORD})|([-+\w.]*\w))?")
 _LIST = re.compile(rf"{_NAME}\[((?:(?:{_WORD})(?:, )?)+)\]")
 _BOUND = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)}) (>=|<=) (?=[\d.])")
 _BOUNDS: Mapping[str, str] = {">=": "of at least", "<=": "of at most"}
