@@ -11,6 +11,7 @@ import pytest
 from proxmargin import read_data
 from proxmargin.files.errors import DataError
 from proxmargin.files.tables.contents import Dialect
+from tests.files.model_files import read_columns
 
 ROWS = 12
 
@@ -148,6 +149,33 @@ def test_measurements_name_no_samples(written, cell):
     with pytest.warns(UserWarning, match="'w' holds times or numbers with a unit"):
         assert read_data(path, encode=True).ids is None
     assert read_data(path, ignore="w").feature_names == ["b"]
+
+
+TOTALS = ["TOTAL", "sum", "Mean:", " Grand total", "Gesamt", "SUMME", "average (n=4)"]
+
+
+class TestTotals:
+    CONTENT = "name,a,b,y\nann,1,4,p\nbob,2,3,q\ncy,3,5,p\ndi,4,1,q\n"
+
+    @pytest.mark.parametrize("word", TOTALS)
+    def test_a_row_of_totals_is_told_by_its_number(self, written, word):
+        path = written(f"{self.CONTENT}{word},10,13,p\n")
+        with pytest.warns(UserWarning, match=r"row 5 \(.*remove") as caught:
+            read_data(path, ids="name")
+        assert sum("total" in str(each.message) for each in caught) == 1
+
+    def test_a_row_that_is_left_out_or_called_otherwise_is_not_told(self, written):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            path = written(f"{self.CONTENT}TOTAL,10,13,\n")
+            assert len(read_data(path, ids="name", unlabelled="drop").X) == 4
+            path = written(f"{self.CONTENT}Summer,1,4,p\nmean-7,2,6,p\n", "b.csv")
+            assert len(read_data(path, ids="name").X) == 6
+
+    def test_new_data_may_have_one_below_numbers_of_samples(self, written):
+        path = written("id,a,b\n1,1,4\n2,2,3\nTotal,3,7\n")
+        with pytest.warns(UserWarning, match=r"row 3 \('Total'\)"):
+            read_columns(path, ["a", "b"], 2)
 
 
 class TestRows:

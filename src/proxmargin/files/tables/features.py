@@ -37,6 +37,11 @@ _ID_NAME = re.compile(
     r"(?i:(^|[\W_])(id|ids|no|nr|number|code|key|name|names|barcode|accession|mrn)"
     r"|^(sample|patient|subject|specimen|gene|probe)s?)$|[a-z](ID|Id|No|Nr)$"
 )
+_TOTAL = re.compile(
+    r"\s*((grand|column)\s+|sub-?)?(totals?|sum|mean|average|gesamt|insgesamt|summe|mittelwert)"
+    r"\s*(:|\(.*\))?\s*",
+    re.IGNORECASE,
+)
 # numbers that stand for missing cells in surveys and registers, where they are many and apart
 _CODES = (*(-int(d * k) for d in "789" for k in (1, 2, 3, 4, 5)), 888, 999, 8888, 9999, 99999)
 _CODED = 0.01  # of the rows at least
@@ -166,6 +171,17 @@ def _are_id_numbers(column: Column, name: str) -> bool:
     # what counts the rows is told with all that gives a class away
     counts = column.is_monotonic_increasing
     return whole and not counts and (is_id_name(name) or bool(values.min() >= _LONG_NUMBER))
+
+
+def warn_of_totals(ids: Column, source: str) -> None:
+    """Warn, once, of rows that are called as those are that sum up others."""
+    found = ids[ids.str.fullmatch(_TOTAL).fillna(False).astype(bool)]
+    if len(found):
+        rows = [f"row {r} ({name!r})" for r, name in zip(found.index + 1, found, strict=True)]
+        warn(
+            f"{source}: called as totals are, and no samples then: {listed(rows, quote=False)}, "
+            "counting data rows from 1; remove them from the file."
+        )
 
 
 def warn_of_id_numbers(frame: Frame, source: str) -> None:

@@ -29,6 +29,7 @@ from proxmargin.files.tables.features import (
     warn_of_id_numbers,
     warn_of_levels,
     warn_of_numbers,
+    warn_of_totals,
 )
 from proxmargin.files.tables.labels import (
     OUTCOMES,
@@ -141,6 +142,8 @@ def training_table(
     else:
         refuse_text(frame, source, way_out=_way_out(frame, request))
     warn_of_id_numbers(frame, source)
+    if "ids" in found:
+        warn_of_totals(found["ids"], source)
     features = features_of(frame, source)
     if y is not None and request.labelled:
         refuse_too_wide(source, len(features), y)
@@ -358,6 +361,8 @@ def model_table(of: NamedColumns, request: TableRequest) -> Table:
     frame, found = of.parts(used, roles, text)
     if twice is not None:
         found["ids"] = of.as_text(twice)
+    if "ids" in found:
+        warn_of_totals(found["ids"], of.source)
     if by_chance and "ids" in found and not are_ids(found["ids"]):
         del found["ids"]
     numbers = frame.drop(columns=list(levelled))
