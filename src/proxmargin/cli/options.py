@@ -560,7 +560,7 @@ def in_python(model: Estimator, imputer: Estimator | None = None, weights: objec
         made = f"make_pipeline({imputer!r}, {made})"
         weighted = f"{type(model).__name__.lower()}__{weighted}"
     fit = "" if weights is None else f".fit(X, y, {weighted}=weights)"
-    words = re.sub(r"(?<=[[( -])inf(?=[],)])", "float('inf')", " ".join(made.split()))
+    words = re.sub(r"(?<=[\[( -])inf(?=[\],)])", "float('inf')", " ".join(made.split()))
     return f"{words}{fit}"
 
 
