@@ -194,11 +194,10 @@ def test_the_choice_among_models_is_inside(capsys) -> None:
     assert "leave --model, or the file, out" in capsys.readouterr().err
 
 
-def test_the_order_of_rows_is_told_where_there_are_folds(capsys) -> None:
+@pytest.mark.parametrize("more", [(), ("--statistic", "accuracy", "--folds", "2")])
+def test_the_order_of_rows_is_told_with_options_of_the_command_line(capsys, more) -> None:
     words = ["permute", "breast_cancer", "--model", "DWD", "--permutations", "2", "-q"]
-    assert main(words) == OK
-    assert "order of the rows" not in capsys.readouterr().err
-    assert main([*words, "--statistic", "accuracy", "--folds", "2"]) == OK
+    assert main([*words, *more]) == OK
     err = capsys.readouterr().err
     assert "--splits time of fit, cv and compare" in err
     assert "TimeSeriesSplit" not in err

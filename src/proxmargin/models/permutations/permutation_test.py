@@ -234,8 +234,8 @@ def permutation_test(
     groups, blocks = checked_groups(groups, codes.size)
     (seed,) = drawn_seeds(random_state, 1, below=SEEDS)
     labelings = Labelings(codes, blocks, int(n_permutations), seed)
-    if is_held_out:
-        warn_of_ordered_rows(cv, groups, X, codes)
+    # rows that depend on their order cannot change places, with or without folds
+    warn_of_ordered_rows(cv if is_held_out else None, groups, X, codes)
     model = seeded_model(estimator, seed)
     with interrupts, quiet_threads(0):  # the number of BLAS threads changes the last bits of sums
         if is_held_out:
