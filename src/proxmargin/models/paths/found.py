@@ -31,6 +31,16 @@ Index = NDArray[np.integer]
 MOST_NARROW = np.iinfo(np.int32).max  # SciPy reads wider indices for whether they fit this
 
 
+@dataclass(frozen=True)
+class _Made:
+    """Certificates by the number of their strength, of a type that files of skops name."""
+
+    certificates: Sequence[Certificate]
+
+    def __call__(self, number: int) -> Certificate:
+        return self.certificates[number]
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """Solutions of one problem at consecutive strengths."""
@@ -92,7 +102,7 @@ class Found:
         """The same without solutions, whose certificates have been made."""
         made = [self.certify(number) for number in range(self.count)]
         bare = replace(self, features=self.features[:0], coef=self.coef[:0], weights=None)
-        return replace(bare, certify=made.__getitem__)
+        return replace(bare, certify=_Made(made))
 
     def point(self, number: int, n_features: int) -> Point:
         """The solution of one strength with dense coefficients; -1 is the last strength."""
