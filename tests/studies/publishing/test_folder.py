@@ -59,7 +59,14 @@ def test_it_has_the_files_that_it_lists_with_their_digests(published, table) -> 
     assert "publish" in record["command"]
     for name, digest in record["files"].items():
         assert sha256((published / name).read_bytes()).hexdigest() == digest
-    expected = {"report.html", "report.pdf", "model.pmz", "predictions.csv", "methods.md"}
+    expected = {
+        "README.md",
+        "report.html",
+        "report.pdf",
+        "model.pmz",
+        "predictions.csv",
+        "methods.md",
+    }
     assert expected <= set(record["files"])
     assert (published / "report.pdf").read_bytes().startswith(b"%PDF")
 
@@ -73,7 +80,13 @@ def test_its_numbers_agree(published) -> None:
     right = sum(row["true"] == row[name] == "malignant" for row in rows)
     assert found["predicted"]["tp"] == right
     wrong = {row["id"] for row in rows if row["true"] != row[name]}
-    assert {row["id"] for row in read(published / "tables" / "misclassified.csv")} == wrong
+    listed = read(published / "tables" / "misclassified.csv")
+    assert {row["id"] for row in listed} == wrong
+    assert list(listed[0])[-1] == "probability of malignant"
+    told = (published / "README.md").read_text()
+    assert f"{name} is recommended" in told
+    files = {path.name for path in published.iterdir()} - {"README.md", "run", "tables"}
+    assert all(file in told for file in files)
     text = (published / "methods.md").read_text()
     assert f"{found['auc']['value']:.3f}" in text
     for row in read(published / "tables" / "features.csv"):

@@ -266,7 +266,7 @@ def test_every_control_is_reached_by_the_tab_key_in_order(
         assert page.evaluate("document.activeElement") is not None
 
 
-def test_it_prints_with_tables_open_but_for_those_of_single_folds_and_points(
+def test_it_prints_with_tables_open_but_for_those_of_folds_points_and_paths(
     browser: Any, reports: dict[str, Path]
 ) -> None:
     with opened(browser, reports["cancer"], color_scheme="dark") as report:
@@ -279,7 +279,7 @@ def test_it_prints_with_tables_open_but_for_those_of_single_folds_and_points(
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.locator("details:not([open], .unprinted)").count() == 0
         hidden = page.locator("details.unprinted")
-        assert hidden.count() == 2
+        assert hidden.count() == 3
         assert not any(each.is_visible() for each in hidden.all())
         assert page.locator("nav").is_visible() is False
         assert page.locator('[data-chart="ranking"] svg').is_visible()

@@ -101,6 +101,21 @@ def test_clinical_numbers_and_misclassified_samples_are_told_by_name() -> None:
     assert "Clinical numbers" not in words_of({**facts, "clinical": None})
 
 
+def test_curves_are_those_of_the_positive_class() -> None:
+    facts = deepcopy(made())
+    first, second = (each["label"] for each in facts["data"]["classes"])
+    assert f"Class {second}" in words_of(facts)
+    before = json.loads(Page(page_of(facts)).scripts[0])["curves"]
+    facts["clinical"]["positive"] = first
+    assert f"Class {first}" in words_of(facts)
+    after = json.loads(Page(page_of(facts)).scripts[0])["curves"]
+    assert {each["k"] for each in before} == {1}
+    assert {each["k"] for each in after} == {0}
+    # of two classes the areas are the same
+    areas = [[each["auc"] for each in curves] for curves in (before, after)]
+    assert areas[0] == pytest.approx(areas[1])
+
+
 def test_columns_of_certain_p_values_are_not_shown() -> None:
     facts = deepcopy(made())
     assert "p (Holm)" in words_of(facts)

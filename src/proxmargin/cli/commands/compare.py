@@ -441,5 +441,8 @@ def run_publish(arguments: argparse.Namespace) -> int:
         print(text.answer(found.facts))
         if test is not None:
             print(permutation_sentence(vars(test)))
+        classes = [each["label"] for each in found.facts["data"]["classes"]]
+        if len(classes) == 2 and arguments.positive is None:
+            print(f"Positive is the class {classes[1]} (the other one: --positive {classes[0]!r}).")
         print(f"\n{where}: {', '.join(files)}")
     return failures.OK

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proxmargin.data.inputs.parameters import check_choice, check_number
 from proxmargin.runtime.types import Array, Axes, Facts, Record
 from proxmargin.studies.displays.axes import apart, axes_for, finish
-from proxmargin.studies.reports.details import ModelPredictions, curve_of
+from proxmargin.studies.reports.details import ModelPredictions, class_of_curves, curve_of
 from proxmargin.studies.reports.standings import Standings, main_of
 from proxmargin.studies.stats.scores import INTERVAL
 
@@ -20,14 +22,13 @@ ROW = 0.34  # inches of a new figure's height, a model
 FRAME = 1.6  # inches above and below the rows
 FEWEST = 6  # rows of the lowest figure
 SPREAD = 0.5  # of the height of a row, over which its folds are drawn
-
 WIDE = 20  # ratio of costs from which their axis is logarithmic
-
-MODEL = "C0"  # colours
-BASELINE = "C1"
-MAJORITY = "0.4"
+COLOURS = {"model": "C0", "baseline": "C1"}
+MAJORITY = "0.4"  # a grey
 FAINT = 0.45  # opacity of folds
+LETTERS = 26  # of a line of the name of a class
 GRID = 200  # values of x at which the curves of several classes are averaged
+LEGEND: Record = {"fontsize": "x-small", "edgecolor": "none", "framealpha": 0.9}
 CHANCE: Record = {"color": "0.4", "linestyle": ":", "linewidth": 0.8}
 
 
@@ -58,22 +59,15 @@ class Drawn:
         rows = [[_number(of(model).get(name)) for model in self.models] for name in names]
         return np.array(rows).reshape(len(names), len(self.models))
 
-    def groups(self) -> Iterator[tuple[str, NDArray[np.intp], Record]]:
-        """Models to be drawn alike: what they have in common, their places, their style."""
-        baseline = np.array([model["kind"] == "baseline" for model in self.models])
-        equal = np.array([bool(self.standings.of(m).get("equivalent")) for m in self.models])
-        for is_baseline, colour, what in ((False, MODEL, "model"), (True, BASELINE, "baseline")):
-            for is_equal, face, how in (
-                (True, colour, "not distinguishable from the best"),
-                (False, "white", "worse than the best"),
-            ):
-                places = np.flatnonzero((baseline == is_baseline) & (equal == is_equal))
-                style: Record = {
-                    "color": colour,
-                    "markerfacecolor": face,
-                    "markeredgecolor": colour,
-                }
-                yield f"{what}, {how}", places, style
+    def groups(self) -> dict[tuple[str, str, str], list[int]]:
+        """Places of the models that are drawn alike, by their legend, colour and filling."""
+        found: dict[tuple[str, str, str], list[int]] = {}
+        for place, model in enumerate(self.models):
+            equal, colour = self.standings.of(model).get("equivalent"), COLOURS[model["kind"]]
+            how = "not distinguishable from the best" if equal else "worse than the best"
+            alike = f"{model['kind']}, {how}", colour, colour if equal else "white"
+            found.setdefault(alike, []).append(place)
+        return found
 
 
 class ComparisonDisplay:
@@ -174,6 +168,8 @@ class ComparisonDisplay:
             figure.set_figheight(height_of(len(drawn.models)))
         self.labels_ = [str(model["name"]) for model in drawn.models]
         self.marks_ = draw(drawn, ax)
+        if ax.get_legend() is None and ax.get_legend_handles_labels()[0]:
+            ax.legend(**LEGEND)
         source = drawn.facts["data"].get("name")
         finish(self, ax, title if source is None else f"{title}: {source}")
         _plain(ax)
@@ -191,15 +187,15 @@ def _draw_intervals(drawn: Drawn, ax: Axes) -> Sequence[object]:
     if majority is not None:
         ax.axvline(majority, color=MAJORITY, linestyle=":", label="majority class")
     ax.set_xlabel(f"{drawn.label}, {INTERVAL}; {drawn.protocol}")
-    _legend(ax)
     return marks
 
 
 def _draw_differences(drawn: Drawn, ax: Axes) -> Sequence[object]:
     marks = _draw_rows(drawn, ax, "difference", "difference_low", "difference_high")
     ax.axvline(0.0, color=MAJORITY, linewidth=0.8)
-    ax.set_xlabel(f"difference from the best: {drawn.label}, {INTERVAL}; {drawn.protocol}")
-    _legend(ax)
+    ax.set_xlabel(
+        f"difference from the best in {drawn.standings.label}, {INTERVAL}; {drawn.protocol}"
+    )
     return marks
 
 
@@ -208,44 +204,35 @@ def _draw_folds(drawn: Drawn, ax: Axes) -> Sequence[object]:
     for place, model in enumerate(drawn.models):
         rows = [row for row in drawn.facts["fold_results"] if row["model"] == model["name"]]
         scores = np.array([_number(row.get(drawn.standings.metric["name"])) for row in rows])
-        heights = place + SPREAD * (np.linspace(-0.5, 0.5, scores.size) if scores.size > 1 else 0)
-        colour = BASELINE if model["kind"] == "baseline" else MODEL
-        style: Record = {"color": colour, "alpha": FAINT, "markersize": 4, "linestyle": ""}
-        marks += ax.plot(scores, np.broadcast_to(heights, scores.shape), "o", **style)
+        spread = np.linspace(-0.5, 0.5, scores.size) if scores.size > 1 else np.zeros(scores.size)
+        style: Record = {"color": COLOURS[model["kind"]], "alpha": FAINT, "markersize": 4}
+        marks += ax.plot(scores, place + SPREAD * spread, "o", **style)
     (means,) = drawn.numbers("mean")
     ax.plot(means, np.arange(means.size), "k|", markersize=12, label="mean")
     _name_rows(drawn, ax)
     ax.set_xlabel(f"{drawn.label} of each fold; {drawn.protocol}")
-    _legend(ax)
     return marks
 
 
 def _draw_rows(drawn: Drawn, ax: Axes, *names: str) -> Sequence[object]:
     """A row with an interval for each model."""
     centre, low, high = drawn.numbers(*names)
-    places = np.arange(centre.size, dtype=np.float64)
-    ends = np.abs([centre - low, high - centre])
-    marks = _error_bars(drawn, ax, centre, places, xerr=ends, capsize=2)
+    ends = {"xerr": np.abs([centre - low, high - centre])}
+    marks = _error_bars(drawn, ax, centre, np.arange(centre.size, dtype=np.float64), ends)
     _name_rows(drawn, ax)
     return marks
 
 
-def _error_bars(drawn: Drawn, ax: Axes, x: Array, y: Array, **style: Any) -> Sequence[object]:
-    """Those of each group of models; lengths are ``xerr`` or ``yerr``, (2, n_models)."""
-    errors = {name: style.pop(name) for name in ("xerr", "yerr") if name in style}
-    return [
-        ax.errorbar(
-            x[places],
-            y[places],
-            **{name: each[:, places] for name, each in errors.items()},
-            fmt="o",
-            label=label,
-            **style,
-            **colours,
-        )
-        for label, places, colours in drawn.groups()
-        if places.size
-    ]
+def _error_bars(
+    drawn: Drawn, ax: Axes, x: Array, y: Array, ends: dict[str, Array]
+) -> Sequence[object]:
+    """Those of each group of models; ``ends``, (2, n_models), are ``xerr`` or ``yerr``."""
+    marks = []
+    for (label, colour, face), places in drawn.groups().items():
+        style: Record = {name: each[:, places] for name, each in ends.items()}
+        style |= {"color": colour, "markerfacecolor": face, "markeredgecolor": colour}
+        marks.append(ax.errorbar(x[places], y[places], fmt="o", capsize=2, label=label, **style))
+    return marks
 
 
 def _name_rows(drawn: Drawn, ax: Axes) -> None:
@@ -256,31 +243,24 @@ def _name_rows(drawn: Drawn, ax: Axes) -> None:
     ax.set_axisbelow(True)
 
 
-def _draw_features(drawn: Drawn, ax: Axes) -> Sequence[object]:
-    # of the model that one gets; of one that is not finished the mean over the folds
-    finals = (model.get("final") or {} for model in drawn.models)
-    pairs = zip(finals, drawn.models, strict=True)
-    counts = [final.get("n_features", model.get("n_features")) for final, model in pairs]
-    return _draw_costs(drawn, ax, counts, "features used")
-
-
-def _draw_seconds(drawn: Drawn, ax: Axes) -> Sequence[object]:
-    seconds = [model.get("seconds_per_fit") for model in drawn.models]
-    return _draw_costs(drawn, ax, seconds, "seconds of a fit")
-
-
-def _draw_costs(drawn: Drawn, ax: Axes, given: Sequence[object], label: str) -> Sequence[object]:
-    costs = np.array([_number(each) for each in given])
+def _draw_costs(
+    drawn: Drawn, ax: Axes, of: Callable[[Facts], object], label: str
+) -> Sequence[object]:
+    """Scores against what models cost."""
+    costs = np.array([_number(of(model)) for model in drawn.models])
     least = np.min(costs[costs > 0], initial=np.inf)
     if np.nanmax(costs, initial=0.0) > WIDE * least:
         ax.set_xscale("symlog", linthresh=least)
     mean, low, high = drawn.numbers("mean", "low", "high")
-    ends = np.abs([mean - low, high - mean])
-    marks = _error_bars(drawn, ax, costs, mean, yerr=ends, elinewidth=0.7)
+    marks = _error_bars(drawn, ax, costs, mean, {"yerr": np.abs([mean - low, high - mean])})
     ax.set(xlabel=label, ylabel=drawn.label)
     _name_points(drawn, ax, costs, mean)
-    _legend(ax)
     return marks
+
+
+def _features_of(model: Facts) -> object:
+    """Of the model that one gets; of one that is not finished the mean over the folds."""
+    return (model.get("final") or {}).get("n_features", model.get("n_features"))
 
 
 def _name_points(drawn: Drawn, ax: Axes, x: Array, y: Array) -> None:
@@ -302,25 +282,20 @@ def _name_points(drawn: Drawn, ax: Axes, x: Array, y: Array) -> None:
 
 
 def _draw_roc(drawn: Drawn, ax: Axes) -> Sequence[object]:
-    marks = _draw_curves(drawn, ax, "roc", lambda grid, found: np.interp(grid, found.x, found.y))
     ax.plot([0, 1], [0, 1], **CHANCE)
-    ax.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
-    return marks
+    ax.set(xlabel="false positive rate", ylabel="true positive rate")
+    return _draw_curves(drawn, ax, "roc")
 
 
 def _draw_precision_recall(drawn: Drawn, ax: Axes) -> Sequence[object]:
-    marks = _draw_curves(
-        drawn, ax, "precision_recall", lambda grid, found: found.y[np.searchsorted(found.x, grid)]
-    )
-    ax.set(xlabel="recall", ylabel="precision", ylim=(0.0, 1.03), aspect="equal")
-    return marks
+    ax.set(xlabel="recall", ylabel="precision", ylim=(0.0, 1.03))
+    return _draw_curves(drawn, ax, "precision_recall")
 
 
-def _draw_curves(drawn: Drawn, ax: Axes, kind: str, at: Any) -> Sequence[object]:
-    """Curves of one class, or their mean over the classes (heights ``at`` a grid), with the areas
-    in the legend."""
+def _draw_curves(drawn: Drawn, ax: Axes, kind: str) -> Sequence[object]:
+    """Curves of one class, or their mean over the classes, with the areas in the legend."""
     labels = [str(each["label"]) for each in drawn.facts["data"]["classes"]]
-    chosen = list(range(len(labels))) if len(labels) != 2 else [1]
+    chosen = list(range(len(labels))) if len(labels) != 2 else [class_of_curves(drawn.facts)]
     if drawn.class_ is not None:
         check_choice("label", str(drawn.class_), labels)
         chosen = [labels.index(str(drawn.class_))]
@@ -336,14 +311,17 @@ def _draw_curves(drawn: Drawn, ax: Axes, kind: str, at: Any) -> Sequence[object]
             continue
         x, y, area = found[0]
         if len(found) > 1:
-            x, y = grid, np.mean([at(grid, each) for each in found], axis=0)
-            area = float(np.mean([each.area for each in found]))
+            x, y = grid, np.mean([np.interp(grid, *each[:2]) for each in found], axis=0)
+            area = float(np.mean([each[2] for each in found]))
         marks += ax.plot(x, y, label=f"{model['name']} ({area:.3f})")
     if not marks:
         raise ValueError("there are no held-out scores of these models to draw curves of")
     of = labels[chosen[0]] if len(chosen) == 1 else f"mean of {len(chosen)} classes"
     # beside a square picture there is room
-    _legend(ax, title=f"{of} (area)", loc="center left", bbox_to_anchor=(1.02, 0.5))
+    ax.set(aspect="equal", anchor="W")
+    ax.legend(
+        title=fill(f"{of} (area)", LETTERS), loc="center left", bbox_to_anchor=(1.02, 0.5), **LEGEND
+    )
     return marks
 
 
@@ -356,15 +334,11 @@ def _starred(drawn: Drawn, model: Facts) -> str:
     return f"{model['name']}{star}"
 
 
-def _legend(ax: Axes, **options: Any) -> None:
-    ax.legend(fontsize="x-small", edgecolor="none", framealpha=0.9, **options)
-
-
 def _plain(ax: Axes) -> None:
     """Names as they are: dollar signs in them are no formulas."""
     legend = ax.get_legend()
-    texts = [*ax.get_yticklabels(), *ax.texts, *(legend.get_texts() if legend else ())]
-    for text in [*texts, *([legend.get_title()] if legend else ())]:
+    named = (*legend.get_texts(), legend.get_title()) if legend else ()
+    for text in [*ax.get_yticklabels(), *ax.texts, *named]:
         text.set_parse_math(False)
 
 
@@ -374,8 +348,18 @@ KINDS: dict[str, tuple[Callable[[Drawn, Axes], Sequence[object]], int | None, bo
     "intervals": (_draw_intervals, None, True, "Mean scores of held-out samples"),
     "differences": (_draw_differences, None, True, "Differences from the best model"),
     "folds": (_draw_folds, None, True, "Scores of every fold"),
-    "features": (_draw_features, None, False, "Score and number of features"),
-    "seconds": (_draw_seconds, None, False, "Score and time"),
+    "features": (
+        partial(_draw_costs, of=_features_of, label="features used"),
+        None,
+        False,
+        "Score and number of features",
+    ),
+    "seconds": (
+        partial(_draw_costs, of=itemgetter("seconds_per_fit"), label="seconds of a fit"),
+        None,
+        False,
+        "Score and time",
+    ),
     "roc": (_draw_roc, 5, False, "ROC curves of held-out samples"),
     "precision_recall": (_draw_precision_recall, 5, False, "Precision and recall, held out"),
 }

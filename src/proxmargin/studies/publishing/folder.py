@@ -47,6 +47,7 @@ from proxmargin.studies.publishing.methods import (
     checklist,
     methods,
     permutation_sentence,
+    read_me,
     write_paper,
 )
 from proxmargin.studies.reports import check_libraries, write_report
@@ -54,6 +55,7 @@ from proxmargin.studies.reports.details import partners
 from proxmargin.studies.stats.scores import MAJORITY
 
 PERMUTATIONS = 200
+README = "README.md"
 PAGE = "report.html"
 PAPER = "report.pdf"
 MODEL = "model.pmz"
@@ -252,8 +254,9 @@ def publish(
         _write(path / file, lambda f=frame: f.to_csv().encode())  # type: ignore[misc]
     _write(path / "methods.md", f"# Methods and results\n\n{text}\n".encode)
     _write(path / "tripod-ai.md", answers.encode)
+    _write(path / README, read_me(facts, record).encode)
     _write(path / "results.json", lambda: _json(facts))
-    written = [PAGE, PAPER, MODEL, *frames, "methods.md", "tripod-ai.md", "results.json"]
+    written = [README, PAGE, PAPER, MODEL, *frames, "methods.md", "tripod-ai.md", "results.json"]
     record["files"] = {file: digest_of(path / file, None, ())["sha256"] for file in written}
     _write(path / RECORD, lambda: _json(record))
     return [*written, RECORD]
@@ -278,7 +281,11 @@ def _tables(comparison: Comparison, facts: Facts) -> Record:
     if clinical is not None:
         found["thresholds"] = _flat(clinical["thresholds"], frame)
         columns = ["id", "true", "predicted", "probability"]
-        found["misclassified"] = frame(clinical["misclassified"], columns=columns).set_index("id")
+        found["misclassified"] = (
+            frame(clinical["misclassified"], columns=columns)
+            .set_index("id")
+            .rename(columns={"probability": f"probability of {clinical['positive']}"})
+        )
     return {f"{TABLES}/{key}.csv": each for key, each in found.items()}
 
 

@@ -20,9 +20,10 @@ from proxmargin.runtime.files import replaced
 from proxmargin.runtime.types import Axes, Facts
 from proxmargin.studies.displays.axes import figure, pages, titled
 from proxmargin.studies.displays.comparison import ComparisonDisplay
+from proxmargin.studies.reports.details import ModelPredictions, calibration, class_of_curves
 from proxmargin.studies.reports.page import templates
 from proxmargin.studies.reports.standings import main_of
-from proxmargin.studies.reports.text import answer, answer_of, listing, summary
+from proxmargin.studies.reports.text import answer, answer_of, summary
 from proxmargin.studies.stats.clinical import RATES
 
 # what is told of a run, and the 52 items by their numbers in Table 2 of the statement, in words of
@@ -33,6 +34,11 @@ FOLDER = Path(__file__).parent / "template"
 def methods(facts: Facts, record: Facts) -> str:
     """How the models were made and judged, and what was found, in paragraphs."""
     return "\n\n".join(_told(name, facts, record) for name in ("how.txt", "found.txt"))
+
+
+def read_me(facts: Facts, record: Facts) -> str:
+    """What each file of the folder holds, and which of them name samples."""
+    return _rendered("read-me.txt", facts, record)
 
 
 def _told(name: str, facts: Facts, record: Facts) -> str:
@@ -70,8 +76,8 @@ def permutation_sentence(test: Facts | None) -> str:
     what = f"the choice among the {compared} models made" if test["inside"] > 1 else what
     again = f", {what} again for each permutation of the labels" if what else ""
     found = (
-        f"Permutation test of the {test['metric']} of {of}{again}: {test['score']:.3f} on held-out "
-        f"samples; {test['answer']}."
+        f"Permutation test of the {test['metric']} of {of}{again}: {test['score']:.3f} on samples "
+        f"held out in one repetition of the folds; {test['answer']}."
     )
     if test["inside"] > 1 or compared == 1:
         return found
@@ -95,12 +101,16 @@ def checklist(facts: Facts, record: Facts) -> list[tuple[str, str, str]]:
 
 WIDTH = 8.27  # inches: A4
 HEIGHT = 11.69  # inches
+MARGINS = (0.08, 0.05, 0.86, 0.87)  # left, bottom, width and height of what is drawn
 LINES = 74  # of a page of text
 LETTERS = 96  # of its lines
+NAME_LETTERS = 36  # of a line of the name of a feature
 SIZE = 8.5  # points
-TABLE_SIZE = 6.5  # points
-TABLE_LETTERS = 130  # of a line that fits
+TABLE_SIZE = 7.5  # points
+TABLE_LETTERS = 110  # of a line that fits
 FEATURES = 25  # in the chart of weights
+ROWS = 12  # that its height has room for at least
+THRESHOLD = "probability from which a sample is called positive"
 
 
 def write_paper(
@@ -119,8 +129,8 @@ def _pages(
     facts: Facts, methods: str, checklist: Sequence[tuple[str, str, str]]
 ) -> Iterator[object]:
     yield _front(facts)
-    yield _charts(facts, ("differences", "folds"))
-    yield _charts(facts, ("roc", "precision_recall"))
+    yield _charts(facts, "Is the best really better?", ("differences", "folds"))
+    yield _charts(facts, "Curves", ("roc", "precision_recall"))
     found = clinical_of(facts)
     if found is not None:
         yield _clinical_page(facts, found)
@@ -134,55 +144,65 @@ def _pages(
     )
 
 
-def _front(facts: Facts) -> Any:
+def _page(title: str) -> Any:
     page = figure(WIDTH, HEIGHT)
-    top, bottom = page.subfigures(2, 1, height_ratios=(0.6, 0.4))
+    page.get_layout_engine().set(rect=MARGINS)
+    _put(page, 0.97, title, 13, weight="bold")
+    return page
+
+
+def _front(facts: Facts) -> Any:
+    page = _page(f"{facts['data']['name'] or 'Data'}: comparison of models")
+    _, bottom = page.subfigures(2, 1, height_ratios=(0.55, 0.45))
     lines = [*_wrapped(answer(facts)), "", *_wrapped(summary(facts))]
-    _put(top, 0.98, str(facts["data"]["name"] or "Comparison"), 13, weight="bold")
-    _put(top, 0.94, "\n".join(lines), SIZE)
-    down = 0.94 - 0.0225 * len(lines) - 0.03
-    table = listing(facts).plain()
+    _put(page, 0.94, "\n".join(lines), SIZE)
+    table = main_of(facts).ranking().listing().plain()
     size = TABLE_SIZE * min(1.0, TABLE_LETTERS / max(map(len, table.splitlines())))
-    _put(top, down, table, size, family="monospace")
+    _put(page, 0.92 - 0.0125 * len(lines), table, size, family="monospace")
     ComparisonDisplay(facts).plot(bottom.subplots())
     return page
 
 
-def _charts(facts: Facts, kinds: Sequence[str]) -> Any:
-    page = figure(WIDTH, HEIGHT)
-    for ax, kind in zip(page.subplots(2, 1), kinds, strict=True):
+def _charts(facts: Facts, title: str, kinds: Sequence[str]) -> Any:
+    page = _page(title)
+    for ax, kind in zip(page.subplots(len(kinds), 1), kinds, strict=True):
         ComparisonDisplay(facts).plot(ax, kind=kind)
     return page
 
 
 def _clinical_page(facts: Facts, found: Facts) -> Any:
-    """Rates with their intervals along the threshold, and the net benefit."""
-    page = figure(WIDTH, HEIGHT)
-    text, upper, lower = page.subfigures(3, 1, height_ratios=(0.24, 0.38, 0.38))
+    """Rates with their intervals along the threshold, the net benefit, and the calibration."""
+    page = _page(f"Clinical numbers: {found['positive']}")
+    _, upper, lower = page.subfigures(3, 1, height_ratios=(0.2, 0.4, 0.4))
     columns = found["thresholds"]
-    _put(text, 0.98, f"Clinical numbers: {found['positive']}", 13, weight="bold")
-    _put(text, 0.86, "\n".join(_wrapped(_told("clinical.txt", facts, {}))), SIZE)
+    _put(page, 0.94, "\n".join(_wrapped(_told("clinical.txt", facts, {}))), SIZE)
     x, ax = columns["threshold"], upper.subplots()
     for name, label in RATES.items():
         middle, low, high = np.array(columns[name], dtype=float).T
         (line,) = ax.plot(x, middle, label=label)
         ax.fill_between(x, low, high, alpha=0.15, color=line.get_color(), linewidth=0)
-    _named(ax, "Rates with 95 % intervals", "rate")
-    ax = lower.subplots()
+    _named(ax, "Rates with 95 % intervals", THRESHOLD, "rate")
+    ax, judged = lower.subplots(1, 2)
     ax.plot(x, columns["net_benefit"], label="model")
     ax.plot(x, columns["net_benefit_all"], label="call all positive", linestyle="--")
     ax.axhline(0.0, color="grey", linewidth=1, label="call none")
     share = found["events"] / found["n"]  # the largest net benefit there is
     ax.set_ylim(-0.1 * share, 1.1 * share)
-    _named(ax, "Net benefit (decision curve)", "net benefit")
+    _named(ax, "Net benefit (decision curve)", THRESHOLD, "net benefit")
+    held_out = ModelPredictions.of(
+        facts["predictions"], facts["recommended"], len(facts["data"]["classes"])
+    )
+    points = held_out and calibration(held_out, class_of_curves(facts))
+    judged.plot([0, 1], [0, 1], color="grey", linestyle=":", linewidth=1, label="ideal")
+    judged.plot(*zip(*points or (), strict=True), "o-", label=facts["recommended"])
+    _named(judged, "Calibration", "predicted probability", "observed share")
     return page
 
 
-def _named(ax: Axes, title: str, label: str) -> None:
+def _named(ax: Axes, title: str, across: str, up: str) -> None:
     titled(ax, title)
-    ax.set_xlabel("probability from which a sample is called positive")
-    ax.set_ylabel(label)
-    ax.legend(frameon=False)
+    ax.set(xlabel=across, ylabel=up)
+    ax.legend(frameon=False, fontsize="small")
 
 
 def _mistakes(found: Facts) -> list[str]:
@@ -198,14 +218,16 @@ def _mistakes(found: Facts) -> list[str]:
 
 
 def _weights(model: str, rows: Sequence[Facts]) -> Any:
-    page = figure(WIDTH, HEIGHT)
+    page = _page(f"Largest weights of {model}")
     ax = page.subplots()
     places = np.arange(len(rows))[::-1]
     ax.barh(places, [row["weight"] for row in rows])
     names = [f"{row['feature']} ({row['class']}; {row['frequency']:.0%})" for row in rows]
-    ax.set_yticks(places, [name.replace("$", r"\$") for name in names])
-    ax.set_xlabel("coefficient per standard deviation of the feature")
-    titled(ax, f"Largest weights of {model} (class; share of the folds)")
+    ax.set_yticks(places, ["\n".join(textwrap.wrap(name, NAME_LETTERS)) for name in names])
+    for name in ax.get_yticklabels():
+        name.set(parse_math=False, fontsize="small")
+    ax.set_ylim(min(0, len(rows) - ROWS) - 0.6, len(rows) - 0.4)
+    titled(ax, "coefficient per standard deviation of the feature (class; share of the folds)")
     return page
 
 
@@ -213,8 +235,7 @@ def _text(title: str, paragraphs: Sequence[str]) -> Iterator[object]:
     """Pages of text."""
     lines = [line for each in paragraphs for line in _wrapped(each)]
     for start in range(0, len(lines), LINES):
-        page = figure(WIDTH, HEIGHT)
-        _put(page, 0.97, title if start == 0 else f"{title} (continued)", 13, weight="bold")
+        page = _page(title if start == 0 else f"{title} (continued)")
         _put(page, 0.94, "\n".join(lines[start : start + LINES]), SIZE)
         yield page
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,18 @@ from sklearn.metrics import (
 
 from proxmargin.compiled.rounding import score_levels
 from proxmargin.runtime.types import Array, Facts, Record, Values
-from proxmargin.studies.reports import standings
-from proxmargin.studies.reports.standings import HtmlTable, number_column, word_column
-from proxmargin.studies.reports.text import leaning
+from proxmargin.studies.reports.standings import (
+    NONE,
+    Column,
+    HtmlTable,
+    count,
+    known,
+    leaning,
+    percent,
+    score,
+    setting,
+    signed,
+)
 
 CHARTED = 20  # features in a chart: more have no room for their names
 MOST_CLASSES = 30  # of a confusion matrix that is shown
@@ -43,28 +51,25 @@ def confusion_of(held_out: ModelPredictions, labels: Sequence[str]) -> Record | 
         return None
     counts = held_out.confusion(len(labels))
     sizes = counts.sum(axis=1)
-    rows = []
-    for k, label in enumerate(labels):
-        shares = counts[k] / max(1, sizes[k])
-        cells = [
-            (int(c), standings.percent(s) if sizes[k] else standings.NONE, round(SHADES * s))
-            for c, s in zip(counts[k], shares, strict=True)
-        ]
-        rows.append((label, int(sizes[k]), cells))
-    right = int(counts.trace())
-    summary = f"{right:,} of {counts.sum():,} samples are in the right class."
-    summary = f"{summary} {_most_confused(counts, labels)}"
-    return {"labels": labels, "rows": rows, "summary": summary}
-
-
-def _most_confused(counts: NDArray[np.intp], labels: Sequence[str]) -> str:
+    shares = counts / np.where(sizes, sizes, np.nan)[:, None]
+    shades = (SHADES * np.nan_to_num(shares)).round().astype(int)
+    parts = (counts, shares, shades)
+    cells = [
+        [(int(c), percent(float(share)), int(shade)) for c, share, shade in zip(*row, strict=True)]
+        for row in zip(*parts, strict=True)
+    ]
     wrong = counts - np.diag(counts.diagonal())
-    if not wrong.any():
-        return "None is in a wrong one."
     row, column = divmod(int(wrong.argmax()), len(labels))
-    often = int(wrong[row, column])
+    often = int(wrong.max())
     times = "once" if often == 1 else f"{often:,} times"
-    return f"The most frequent mistake: {labels[row]} taken for {labels[column]}, {times}."
+    mistake = (
+        f"The most frequent mistake: {labels[row]} taken for {labels[column]}, {times}."
+        if often
+        else "None is in a wrong one."
+    )
+    right = f"{counts.trace():,} of {counts.sum():,} samples are in the right class."
+    rows = [*zip(labels, cells, strict=True)]
+    return {"labels": labels, "rows": rows, "summary": f"{right} {mistake}"}
 
 
 def feature_chart(rows: Sequence[Facts], labels: Sequence[str]) -> list[Record]:
@@ -76,76 +81,70 @@ def feature_chart(rows: Sequence[Facts], labels: Sequence[str]) -> list[Record]:
             "weight": row["weight"],
             "sign": "for" if row["weight"] > 0 else "against",
             "frequency": row.get("frequency"),
-            "tip": f"{row['feature']}: {standings.score(row['weight'])}, {leaning(row, labels)}; "
-            f"in {standings.percent(row.get('frequency'))} of the folds",
+            "tip": f"{row['feature']}: {signed(row['weight'])}, {leaning(row, labels)}; "
+            f"in {percent(row.get('frequency'))} of the folds",
         }
         for place, row in enumerate(rows[:CHARTED])
     ]
 
 
 def feature_table(name: str, model: str, rows: Sequence[Facts], labels: Sequence[str]) -> HtmlTable:
+    def agreeing(row: Facts) -> float | None:
+        used, same = row.get("frequency"), row.get("sign_agreement")
+        return used * (same if known(same) else 0.0) if known(used) else None
+
     columns = (
-        word_column("feature", "feature"),
-        number_column(
-            "weight", "weight", why="change of the score per standard deviation of the feature"
+        Column("feature", "feature", None),
+        Column("weight", "weight", signed, "of the score, per standard deviation of the feature"),
+        Column("higher values speak", lambda row: leaning(row, labels), None),
+        Column(
+            "used in folds", "frequency", percent, "share of the outer folds whose model uses it"
         ),
-        word_column("higher values speak", lambda row: leaning(row, labels)),
-        number_column(
-            "used in folds",
-            "frequency",
-            standings.percent,
-            "share of the outer folds whose model uses it",
-        ),
-        number_column(
+        Column(
             "with this sign",
-            lambda row: _times(row.get("frequency"), row.get("sign_agreement")),
-            standings.percent,
+            agreeing,
+            percent,
             "share of the outer folds whose model uses it in this direction",
         ),
-        number_column("area under ROC alone", "auc", why="of the feature, for the class it is of"),
-        word_column("goes along with", partners, "features with a correlation of 0.8 or more"),
+        Column("area under ROC alone", "auc", why="of the feature, for the class it is of"),
+        Column("goes along with", partners, None, "features with a correlation of 0.8 or more"),
     )
     return HtmlTable.of(name, f"Features of {model}, the largest weights first", columns, rows)
 
 
-def _times(frequency: object, agreement: object) -> float | None:
-    agreement = agreement if standings.known(agreement) else 0.0
-    return frequency * agreement if standings.known(frequency) else None
-
-
 def partners(row: Facts) -> str:
     """The correlated features of a row, with their correlations."""
-    near = [f"{name} ({standings.score(value, 2)})" for name, value in row.get("partners") or ()]
-    return ", ".join(near) or standings.NONE
+    near = [f"{name} ({score(value, 2)})" for name, value in row.get("partners") or ()]
+    return ", ".join(near) or NONE
 
 
-def _path_rows(path: Facts) -> Iterator[Record]:
-    keys, count = ("mean", "se", "n_features"), len(path["strengths"])
-    columns = [path.get(key) or [None] * count for key in keys]
-    for strength, *values in zip(path["strengths"], *columns, strict=True):
-        yield {"strength": strength, **dict(zip(keys, values, strict=True))}
+def _path_rows(path: Facts) -> list[Record]:
+    keys, size = ("mean", "se", "n_features"), len(path["strengths"])
+    columns = [path["strengths"], *(path.get(key) or [None] * size for key in keys)]
+    return [
+        dict(zip(("strength", *keys), each, strict=True)) for each in zip(*columns, strict=True)
+    ]
 
 
 def path_chart(path: Facts) -> Record | None:
     """Values of the chart of scores along the strengths; None where these are no numbers."""
     rows = []
-    for row in _path_rows(path):
-        strength, mean, se, n = row.values()
+    for strength, mean, se, n in map(dict.values, _path_rows(path)):
         # a logarithmic axis has no place for zero
-        if standings.known(mean) and standings.known(strength) and strength > 0:
-            spread = se if standings.known(se) else 0.0
-            found = {"strength": strength, "mean": mean, "low": mean - spread, "n": n}
+        if known(mean) and known(strength) and strength > 0:
+            spread = se if known(se) else 0.0
             tip = (
-                f"{path['parameter']} {strength:.3g}: {standings.score(mean)} ± "
-                f"{standings.score(se)}, {standings.count(n)} features"
+                f"{path['parameter']} {strength:.3g}: {score(mean)} ± {score(se)}, "
+                f"{count(n)} features"
             )
-            rows.append({**found, "high": mean + spread, "tip": tip})
+            found = {"strength": strength, "mean": mean, "n": n, "tip": tip}
+            rows.append({**found, "low": mean - spread, "high": mean + spread})
     if not rows:
         return None
     chosen = path.get("chosen")
     return {
         "rows": rows,
-        "chosen": [{"strength": chosen}] if standings.known(chosen) and chosen > 0 else [],
+        "chosen": [{"strength": chosen}] if known(chosen) and chosen > 0 else [],
         "parameter": str(path["parameter"]),
         # strong penalties at the left: fewer features there, as everywhere in the library
         "falls": str(path["parameter"]) != "C",
@@ -154,10 +153,10 @@ def path_chart(path: Facts) -> Record | None:
 
 def path_table(name: str, model: str, path: Facts) -> HtmlTable:
     columns = (
-        number_column(str(path["parameter"]), "strength", standings.setting),
-        number_column("mean score", "mean"),
-        number_column("standard error", "se"),
-        number_column("features used", "n_features", standings.count),
+        Column(str(path["parameter"]), "strength", setting),
+        Column("mean score", "mean"),
+        Column("standard error", "se"),
+        Column("features used", "n_features", count),
     )
     return HtmlTable.of(name, f"Path of {model}", columns, _path_rows(path))
 
@@ -202,14 +201,20 @@ class ModelPredictions:
         return np.asarray(found)
 
 
+def class_of_curves(facts: Facts) -> int:
+    """The class whose curves come first: the positive one, by default the second."""
+    labels = [str(each["label"]) for each in facts["data"]["classes"]]
+    positive = (facts.get("clinical") or {}).get("positive")
+    return labels.index(str(positive)) if str(positive) in labels else min(1, len(labels) - 1)
+
+
 def curves_of(
-    held_out: Mapping[int, ModelPredictions], counts: Sequence[int]
+    held_out: Mapping[int, ModelPredictions], counts: Sequence[int], first: int = 1
 ) -> tuple[list[Record], list[int]]:
     """Curves of all models, by index, and classes, as plain values, and the classes that have some;
-    ``counts`` are the samples of each class."""
+    ``counts`` are the samples of each class. Of two classes the curves of the ``first`` say all."""
     largest = np.argsort(-np.asarray(counts), kind="stable")[:MOST_CURVES]
-    # with two classes, the curves of the second one say all
-    classes = [1] if len(counts) == 2 else sorted(largest.tolist())
+    classes = [first] if len(counts) == 2 else sorted(largest.tolist())
     points = max(20, min(MOST_POINTS, ALL_POINTS // max(1, 2 * len(held_out) * len(classes))))
     found = [
         {"m": m, "k": k, **_curves(each, k, points)}
@@ -220,39 +225,36 @@ def curves_of(
     return found, classes
 
 
-class Curve(NamedTuple):
-    """A curve over the unit square from the left to the right, and the area under it."""
-
-    x: Array
-    y: Array
-    area: float
-
-
-def curve_of(kind: str, is_class: NDArray[np.bool_], scores: Array) -> Curve:
-    """The 'roc' or 'precision_recall' curve of the scores of a class."""
+def curve_of(kind: str, is_class: NDArray[np.bool_], scores: Array) -> tuple[Array, Array, float]:
+    """The 'roc' or 'precision_recall' curve of the scores of a class over the unit square, from the
+    left to the right, and the area under it."""
     ranked = score_levels(scores)
     if kind == "roc":
         x, y, _ = roc_curve(is_class, ranked)
-        return Curve(x, y, float(roc_auc_score(is_class, ranked)))
+        return x, y, float(roc_auc_score(is_class, ranked))
     precision, recall, _ = precision_recall_curve(is_class, ranked, drop_intermediate=True)
     # precision at a recall is that of the next threshold which reaches it: steps
     x, y = np.repeat(recall[::-1], 2)[:-1], np.repeat(precision[::-1], 2)[1:]
-    return Curve(x, y, float(average_precision_score(is_class, ranked)))
+    return x, y, float(average_precision_score(is_class, ranked))
 
 
 def _curves(held_out: ModelPredictions, k: int, points: int) -> Record:
-    is_class, kinds = held_out.true == k, ("roc", "precision_recall")
-    found = {kind: curve_of(kind, is_class, held_out.scores[:, k]) for kind in kinds}
+    is_class, scores = held_out.true == k, held_out.scores[:, k]
+    x, y, auc = curve_of("roc", is_class, scores)
+    recall, precision, average_precision = curve_of("precision_recall", is_class, scores)
     return {
-        **{kind: _points(x, y, points) for kind, (x, y, _) in found.items()},
-        "calibration": _calibration(held_out, k),
-        "auc": found["roc"].area,
-        "average_precision": found["precision_recall"].area,
+        "roc": _points(x, y, points),
+        "precision_recall": _points(recall, precision, points),
+        "calibration": calibration(held_out, k),
+        "auc": auc,
+        "average_precision": average_precision,
         "share": float(is_class.mean()),
     }
 
 
-def _calibration(held_out: ModelPredictions, k: int) -> list[list[float]] | None:
+def calibration(held_out: ModelPredictions, k: int) -> list[list[float]] | None:
+    """Predicted probabilities of a class and observed shares, of rows in equal numbers; None
+    without probabilities."""
     shares = held_out.probabilities
     if shares is None:
         return None
@@ -262,16 +264,13 @@ def _calibration(held_out: ModelPredictions, k: int) -> list[list[float]] | None
         observed, predicted = calibration_curve(
             held_out.true == k, np.clip(shares[:, k], 0, 1), n_bins=bins, strategy="quantile"
         )
-    return _rounded(predicted, observed)
+    return _points(predicted, observed, bins)
 
 
 def _points(x: Array, y: Array, limit: int) -> list[list[float]]:
     kept = thinned(x, y, limit)
-    return _rounded(x[kept], y[kept])
-
-
-def _rounded(x: Array, y: Array) -> list[list[float]]:
-    return [list(pair) for pair in zip(*(v.round(DIGITS).tolist() for v in (x, y)), strict=True)]
+    found: list[list[float]] = np.column_stack([x, y])[kept].round(DIGITS).tolist()
+    return found
 
 
 def score_matrix(values: Values, n_classes: int, shares: bool = False) -> Array:

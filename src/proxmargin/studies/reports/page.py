@@ -18,6 +18,7 @@ from proxmargin.runtime.types import Facts, Record
 from proxmargin.studies.reports import standings
 from proxmargin.studies.reports.details import (
     ModelPredictions,
+    class_of_curves,
     confusion_of,
     curves_of,
     feature_chart,
@@ -25,15 +26,8 @@ from proxmargin.studies.reports.details import (
     path_chart,
     path_table,
 )
-from proxmargin.studies.reports.standings import (
-    HtmlColumn,
-    HtmlTable,
-    Standings,
-    main_of,
-    number_column,
-    word_column,
-)
-from proxmargin.studies.reports.text import Answer, answer_of, choices
+from proxmargin.studies.reports.standings import Column, HtmlTable, Standings, main_of
+from proxmargin.studies.reports.text import answer_of, choices
 from proxmargin.studies.stats.scores import ROPE
 
 FORMAT = "proxmargin comparison"
@@ -123,195 +117,154 @@ class View:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.models: list[Facts] = list(facts["models"])
+        self.names = [str(each["name"]) for each in self.models]
         self.labels = [str(each["label"]) for each in facts["data"]["classes"]]
         metrics = enumerate(facts["protocol"]["metrics"])
         self.standings = [Standings(metric, place, facts) for place, metric in metrics]
         self.main = main_of(facts)
+        self.answer = answer_of(facts, self.main)
+        self.choices = choices(facts, self.main)
+        # the model whose details are shown first
+        self.first = self.names.index(self.answer.model) if self.answer.model in self.names else 0
+        self.features = self._by_index(facts.get("features"))
+        self.paths = self._by_index(facts.get("paths"))
+        # numbers for clinical papers, of each model that has probabilities
+        self.clinical = self._by_index((facts.get("clinical") or {}).get("models"))
 
-    @cached_property
-    def answer(self) -> Answer:
-        return answer_of(self.facts, self.main)
-
-    def choices(self) -> HtmlTable:
-        return choices(self.facts, self.main)
-
-    @cached_property
-    def first(self) -> int:
-        """The index of the model whose details are shown first."""
-        names = [each["name"] for each in self.models]
-        return names.index(self.answer.model) if self.answer.model in names else 0
+    def _by_index(self, of_models: Facts | None) -> dict[int, Any]:
+        found = of_models or {}
+        return {m: found[name] for m, name in enumerate(self.names) if name in found}
 
     # Held-out predictions
 
     @cached_property
     def held_out(self) -> dict[int, ModelPredictions]:
+        """By index; the recommended model is the first, and has the first colour."""
         predictions = self.facts.get("predictions") or {}
-        found = {
-            m: ModelPredictions.of(predictions, each["name"], len(self.labels))
-            for m, each in enumerate(self.models)
-        }
-        known = {m: each for m, each in found.items() if each is not None}
-        # the recommended model has the first colour
-        return {m: known[m] for m in sorted(known, key=lambda m: (m != self.first, m))}
+        order = sorted(range(len(self.names)), key=lambda m: m != self.first)
+        found = (
+            (m, ModelPredictions.of(predictions, self.names[m], len(self.labels))) for m in order
+        )
+        return {m: each for m, each in found if each is not None}
+
+    @cached_property
+    def curves(self) -> list[Record]:
+        return self._curves[0]
 
     @cached_property
     def _curves(self) -> tuple[list[Record], list[int]]:
         counts = [each["count"] for each in self.facts["data"]["classes"]]
-        return curves_of(self.held_out, counts)
+        return curves_of(self.held_out, counts, class_of_curves(self.facts))
 
     @property
     def curve_classes(self) -> list[int]:
-        return self._curves[1] if self._curves[0] else []
+        return self._curves[1] if self.curves else []
 
     @property
-    def shown_curves(self) -> list[int]:
-        """Models whose curves are drawn at first: the recommended one and the best two others."""
-        return list(self.held_out)[:3]
+    def curve_class(self) -> int:
+        """The class that is shown first."""
+        first = class_of_curves(self.facts)
+        return first if first in self.curve_classes else self.curve_classes[0]
 
     def curve_table(self) -> HtmlTable:
         """Areas under the curves: what they say in numbers."""
         columns = (
             *self._of_curves(),
-            number_column("area under ROC", "auc"),
-            number_column("average precision", "average_precision"),
-            number_column("share of the class", "share", why="average precision of guessing"),
+            Column("area under ROC", "auc"),
+            Column("average precision", "average_precision"),
+            Column("share of the class", "share", why="average precision of guessing"),
         )
-        return HtmlTable.of("areas", "Areas under the curves", columns, self._curves[0])
+        return HtmlTable.of("areas", "Areas under the curves", columns, self.curves)
 
     def calibration_table(self) -> HtmlTable:
         columns = (
             *self._of_curves(),
-            number_column("predicted probability", "predicted"),
-            number_column("observed share", "observed"),
+            Column("predicted probability", "predicted"),
+            Column("observed share", "observed"),
         )
         rows = [
             {**each, "predicted": predicted, "observed": observed}
-            for each in self._curves[0]
+            for each in self.curves
             for predicted, observed in each["calibration"] or ()
         ]
         caption = "Predicted probabilities and observed shares"
         return HtmlTable.of("calibration", caption, columns, rows)
 
-    def _of_curves(self) -> tuple[HtmlColumn, HtmlColumn]:
+    def _of_curves(self) -> tuple[Column, Column]:
         return (
-            word_column("model", lambda curve: self.models[curve["m"]]["name"]),
-            word_column("class", lambda curve: self.labels[curve["k"]]),
+            Column("model", lambda curve: self.names[curve["m"]], None),
+            Column("class", lambda curve: self.labels[curve["k"]], None),
         )
 
-    # One model in detail
+    # One model
 
-    @cached_property
-    def details(self) -> list[Record]:
-        return [self._detail(m, model) for m, model in enumerate(self.models)]
+    def confusion(self, m: int) -> Record | None:
+        return confusion_of(self.held_out[m], self.labels) if m in self.held_out else None
 
-    def _detail(self, m: int, model: Facts) -> Record:
-        name = model["name"]
-        features = (self.facts.get("features") or {}).get(name)
-        path = (self.facts.get("paths") or {}).get(name)
-        return {
-            "name": name,
-            "m": m,
-            "confusion": confusion_of(self.held_out[m], self.labels)
-            if m in self.held_out
-            else None,
-            "features": feature_table(f"features-{m}", name, features, self.labels)
-            if features
-            else None,
-            "path": path_table(f"path-{m}", name, path) if path and path["strengths"] else None,
-        }
+    def feature_table(self, m: int) -> HtmlTable | None:
+        rows = self.features.get(m)
+        return feature_table(f"features-{m}", self.names[m], rows, self.labels) if rows else None
 
-    # For clinical papers
-
-    @cached_property
-    def clinical(self) -> dict[int, Record]:
-        """Numbers of each model that has probabilities, by index."""
-        models = (self.facts.get("clinical") or {}).get("models") or {}
-        places = enumerate(each["name"] for each in self.models)
-        return {m: models[name] for m, name in places if name in models}
+    def path_table(self, m: int) -> HtmlTable | None:
+        path = self.paths.get(m)
+        if not path or not path["strengths"]:
+            return None
+        return path_table(f"path-{m}", self.names[m], path)
 
     def misclassified(self, m: int) -> HtmlTable:
-        rows = self.clinical[m]["misclassified"]
         columns = (
-            word_column("sample", "id"),
-            word_column("class", "true"),
-            word_column("predicted", "predicted"),
-            number_column("probability", "probability", why="of the positive class"),
+            Column("sample", "id", None),
+            Column("class", "true", None),
+            Column("predicted", "predicted", None),
+            Column(f"probability of {self.clinical[m]['positive']}", "probability"),
         )
-        name = self.models[m]["name"]
+        name = self.names[m]
         caption = f"Samples that {name} takes for the wrong class, the surest mistakes first"
-        return HtmlTable.of(f"wrong-{m}", caption, columns, rows)
+        return HtmlTable.of(f"wrong-{m}", caption, columns, self.clinical[m]["misclassified"])
 
     # Trust, cost, settings
 
     def cost_table(self) -> HtmlTable:
         columns = (
-            word_column("model", "name"),
-            number_column("seconds per fit", "seconds_per_fit", standings.seconds),
-            number_column("passes", "passes", standings.count, "over the data, for a fit"),
-            number_column(
+            Column("model", "name", None),
+            Column("seconds per fit", "seconds_per_fit", standings.seconds),
+            Column("passes", "passes", standings.count, "over the data, for a fit"),
+            Column(
                 "largest gap",
                 "relative_gap",
                 standings.certified,
                 "certified, relative, of all its fits",
             ),
-            word_column("settings", standings.settings_of, "chosen on all samples"),
+            Column("settings", standings.settings_of, None, "chosen on all samples"),
         )
         caption = "Cost, certificates and settings of each model"
         return HtmlTable.of("cost", caption, columns, self.models)
 
     def fold_table(self) -> HtmlTable:
         columns = (
-            word_column("model", "model"),
-            number_column("repeat", lambda row: row.get("repeat", 0) + 1, standings.count),
-            number_column("fold", lambda row: row["fold"] + 1, standings.count),
-            *(
-                number_column(str(each["label"]), each["name"])
-                for each in self.facts["protocol"]["metrics"]
-            ),
-            number_column("features", "n_features", standings.count),
-            number_column("seconds", "seconds", standings.seconds),
+            Column("model", "model", None),
+            Column("repeat", lambda row: row.get("repeat", 0) + 1, standings.count),
+            Column("fold", lambda row: row["fold"] + 1, standings.count),
+            *(Column(each.label, each.metric["name"]) for each in self.standings),
+            Column("features", "n_features", standings.count),
+            Column("seconds", "seconds", standings.seconds),
         )
         rows = self.facts.get("fold_results", ())
         return HtmlTable.of("folds", "Scores of every fold", columns, rows)
-
-    def certificate(self) -> str:
-        """The largest gap of all fits, in a sentence."""
-        found = self.facts.get("certificates") or {}
-        fits, unmet, worst = (found.get(key) for key in ("fits", "unmet", "worst_gap"))
-        if not fits:
-            return "No fit carries a certificate."
-        if not unmet:
-            return (
-                f"All {fits:,} fits met their tolerance: each is certified to be within a relative "
-                f"duality gap of {standings.gap(worst)} of its optimum."
-            )
-        return (
-            f"{unmet:,} of {fits:,} fits ended before their tolerance was met; the largest "
-            f"certified relative gap is {standings.gap(worst)}."
-        )
 
     # For the script
 
     def island(self) -> Record:
         """Values of the charts, and the facts for a download."""
-        features, paths = (self.facts.get(key) or {} for key in ("features", "paths"))
-        by_index = {each["name"]: m for m, each in enumerate(self.models)}
+        paths = {m: path_chart(path) for m, path in self.paths.items()}
         return {
             "rope": ROPE,
-            "models": [str(each["name"]) for each in self.models],
+            "models": self.names,
             "labels": self.labels,
             "standings": [each.chart() for each in self.standings],
-            "curves": self._curves[0],
-            "features": {
-                by_index[name]: feature_chart(rows, self.labels)
-                for name, rows in features.items()
-                if name in by_index
-            },
-            "paths": {
-                by_index[name]: chart
-                for name, path in paths.items()
-                if name in by_index and (chart := path_chart(path))
-            },
+            "curves": self.curves,
+            "features": {m: feature_chart(rows, self.labels) for m, rows in self.features.items()},
+            "paths": {m: chart for m, chart in paths.items() if chart},
             "facts": self.kept_facts(),
         }
 

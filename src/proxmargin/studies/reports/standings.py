@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from proxmargin.runtime.brief import Listing
 from proxmargin.runtime.types import Facts, Record
@@ -29,6 +29,11 @@ def score(value: object, digits: int = 3) -> str:
     text = f"{value:.{digits}f}"
     # a difference that rounds to nothing has no sign
     return text.lstrip("-") if float(text) == 0 else text.replace("-", MINUS)
+
+
+def signed(value: object) -> str:
+    """Three digits of a weight, however small."""
+    return f"{value:+.3g}".replace("-", MINUS) if known(value) else NONE
 
 
 def interval(low: object, high: object) -> str:
@@ -74,41 +79,29 @@ def joined(words: list[str]) -> str:
     return f"{', '.join(first)} and {final}" if first else final
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """The words in a cell, and the number that they are sorted and downloaded by, if any."""
 
     text: str
     value: float | None = None
 
-    @classmethod
-    def of(cls, value: Any, form: Any = score) -> Cell:
-        return cls(form(value), value if known(value) else None)
 
-
-@dataclass(frozen=True)
-class HtmlColumn:
-    """A heading, and the cell of a row. Columns of numbers are aligned right, sorted by value."""
+class Column(NamedTuple):
+    """A heading, and what rows have below it: a key of theirs, or a function of them. Numbers have
+    a form, are aligned right and sorted by value; the others are words."""
 
     title: str
-    cell: Callable[[Any], Cell]
-    number: bool = True
+    of: str | Callable[[Facts], object]
+    form: Callable[[Any], str] | None = score
     why: str = ""
 
-
-def number_column(
-    title: str, of: str | Callable[[Row], object], form: Callable[[Any], str] = score, why: str = ""
-) -> HtmlColumn:
-    """A column of numbers; ``of`` is a key of a row, or a function of it."""
-    return HtmlColumn(title, lambda row: Cell.of(_part(row, of), form), why=why)
-
-
-def word_column(title: str, of: str | Callable[[Row], object], why: str = "") -> HtmlColumn:
-    return HtmlColumn(title, lambda row: Cell(str(_part(row, of))), number=False, why=why)
-
-
-def _part(row: Row, of: str | Callable[[Row], object]) -> object:
-    return of(row) if callable(of) else row.get(of)
+    def cell(self, row: Facts) -> Cell:
+        found = self.of(row) if callable(self.of) else row.get(self.of)
+        if isinstance(found, Cell):
+            return found
+        if self.form is None:
+            return Cell(str(found))
+        return Cell(self.form(found), found if known(found) else None)
 
 
 @dataclass(frozen=True)
@@ -117,39 +110,38 @@ class HtmlTable:
 
     name: str  # of the element and the file of a download: letters, digits and hyphens
     caption: str
-    columns: Sequence[HtmlColumn]
+    columns: Sequence[Column]
     rows: list[list[Cell]]
     sorted_by: int | None = None  # the column that the rows are in order of
     descending: bool = False
-
-    def without(self, text: str) -> HtmlTable:
-        """Without the columns in which every cell says this."""
-        kept = [k for k in range(len(self.columns)) if {row[k].text for row in self.rows} != {text}]
-        rows = [[row[k] for k in kept] for row in self.rows]
-        return replace(self, columns=[self.columns[k] for k in kept], rows=rows)
-
-    def listing(self) -> Listing:
-        """The same as words."""
-        rows = [[cell.text for cell in row] for row in self.rows]
-        return Listing([column.title for column in self.columns], rows)
 
     @classmethod
     def of(
         cls,
         name: str,
         caption: str,
-        columns: Sequence[HtmlColumn],
-        rows: Iterable[Any],
+        columns: Iterable[Column],
+        rows: Iterable[Facts],
         **order: Any,
     ) -> HtmlTable:
-        cells = [[column.cell(row) for column in columns] for row in rows]
-        return cls(name, caption, columns, cells, **order)
+        """Without columns of p-values that tell nothing."""
+        rows = list(rows)
+        cells = [(column, [column.cell(row) for row in rows]) for column in columns]
+        told = [
+            (column, found)
+            for column, found in cells
+            if column.form is not p_value or {each.text for each in found} - {CERTAIN, NONE}
+        ]
+        lines = zip(*(found for _, found in told), strict=True)
+        return cls(name, caption, [column for column, _ in told], [*map(list, lines)], **order)
+
+    def listing(self) -> Listing:
+        """The same as words."""
+        rows = [[cell.text for cell in row] for row in self.rows]
+        return Listing([column.title for column in self.columns], rows)
 
 
-Row = Facts
-
-
-def main_of(facts: Row, metric: str | None = None) -> Standings:
+def main_of(facts: Facts, metric: str | None = None) -> Standings:
     """Those by a metric, by default the one that models are chosen by."""
     metrics = facts["protocol"]["metrics"]
     names = [each["name"] for each in metrics]
@@ -170,12 +162,12 @@ VERDICTS = {
 class Standings:
     """One metric of a comparison: ``name``, ``label``, ``larger_is_better``."""
 
-    metric: Row
+    metric: Facts
     place: int  # in the list of metrics: names the elements of the page
-    facts: Row
+    facts: Facts
 
     @cached_property
-    def models(self) -> list[Row]:
+    def models(self) -> list[Facts]:
         """Those with a mean, the best first."""
         done = [each for each in self.facts["models"] if known(self.of(each).get("mean"))]
         sign = -1 if self.larger else 1
@@ -193,7 +185,7 @@ class Standings:
     def label(self) -> str:
         return str(self.metric["label"])
 
-    def of(self, model: Row) -> Row:
+    def of(self, model: Facts) -> Facts:
         """The numbers of a model in this metric."""
         found = model["metrics"].get(self.metric["name"])
         return found if found is not None else {}
@@ -208,7 +200,7 @@ class Standings:
         value = (self.facts.get("majority") or {}).get(self.metric["name"])
         return float(value) if known(value) else None
 
-    def role(self, model: Row) -> str:
+    def role(self, model: Facts) -> str:
         """What the model is to a reader, in a word or two."""
         if model["name"] == self.facts.get("recommended") and self.is_main:
             return "recommended"
@@ -232,7 +224,7 @@ class Standings:
             ],
         }
 
-    def _bar(self, model: Row, centre: str, low: str, high: str) -> Record:
+    def _bar(self, model: Facts, centre: str, low: str, high: str) -> Record:
         role, ends = self.role(model), [self.of(model).get(name) for name in (low, high)]
         value = self.of(model).get(centre)
         return {
@@ -254,53 +246,44 @@ class Standings:
 
     # Tables
 
-    def ranking(self, *more: HtmlColumn) -> HtmlTable:
+    def ranking(self, *more: Column) -> HtmlTable:
         """One row a model, with further columns, and a last row to be beaten by all."""
         columns = (
-            word_column("model", _shown),
-            number_column(self.label, self._number("mean"), why="mean over the test parts"),
+            Column("model", _shown, None),
+            self._number(self.label, "mean", why="mean over the test parts"),
             self._interval("low", "high", "of the expected score"),
-            word_column("against the best", lambda model: VERDICTS[self.role(model)]),
-            HtmlColumn(
-                "features used", used, why="by the model fitted to all samples (in the folds)"
-            ),
-            number_column(
+            Column("against the best", lambda model: VERDICTS[self.role(model)], None),
+            Column("features used", used, why="by the model fitted to all samples (in the folds)"),
+            Column(
                 "stability",
                 "stability",
                 partial(score, digits=2),
                 "agreement of the features over the folds (Nogueira); 1: same",
             ),
-            number_column("seconds per fit", "seconds_per_fit", seconds, "without compilation"),
+            Column("seconds per fit", "seconds_per_fit", seconds, "without compilation"),
             *more,
         )
         caption, order = f"Models by {self.label}, {self.direction}", {"descending": self.larger}
         name = f"ranking-{self.place}"
         table = HtmlTable.of(name, caption, columns, self.models, sorted_by=1, **order)
         if self.majority is not None and MAJORITY not in (each["name"] for each in self.models):
-            guess = [Cell(GUESS), Cell.of(self.majority), Cell(NONE), Cell("to be beaten")]
-            table.rows.append([*guess, *[Cell(NONE)] * (len(columns) - len(guess))])
+            guess = [Cell(GUESS), Cell(score(self.majority), self.majority), Cell(NONE)]
+            rest = len(columns) - len(guess) - 1
+            table.rows.append([*guess, Cell("to be beaten"), *[Cell(NONE)] * rest])
         return table
 
     def evidence(self) -> HtmlTable:
         best = _shown(self.models[0]) if self.models else ""
         equal = f"posterior probability of a difference within ±{ROPE:g}"
-        p = number_column(
-            "p (Holm)", self._number("p_holm"), p_value, "adjusted for all pairs of models"
-        )
-        known_p = [self.of(each).get("p_holm") for each in self.models[1:]]
         columns = (
-            word_column("model", _shown),
-            number_column(
-                "difference", self._number("difference"), why=f"mean minus that of {best}"
-            ),
+            Column("model", _shown, None),
+            self._number("difference", "difference", why=f"mean minus that of {best}"),
             self._interval("difference_low", "difference_high"),
-            # a column of ones says nothing
-            *([p] if any(known(each) and each < 1.0 for each in known_p) else []),
-            number_column("same in practice", self._number("p_equal"), percent, equal),
+            self._number("p (Holm)", "p_holm", p_value, "adjusted for all pairs of models"),
+            self._number("same in practice", "p_equal", percent, equal),
         )
         caption = f"Differences from {best} in {self.label}"
-        name = f"evidence-{self.place}"
-        return HtmlTable.of(name, caption, columns, self.models[1:]).without(CERTAIN)
+        return HtmlTable.of(f"evidence-{self.place}", caption, columns, self.models[1:])
 
     def disagreements(self) -> HtmlTable:
         """Rows on which one of two models alone is right, and the exact test of their counts."""
@@ -308,26 +291,28 @@ class Standings:
         pairs = found.get("pairs") or ()
         best = pairs[0]["best"] if pairs else ""
         columns = (
-            word_column("model", "model"),
-            number_column(f"only {best} right", "best_alone", count),
-            number_column("only this one right", "model_alone", count),
-            number_column("exact p (Holm)", "p_holm", p_value, "McNemar, for all pairs of models"),
+            Column("model", "model", None),
+            Column(f"only {best} right", "best_alone", count),
+            Column("only this one right", "model_alone", count),
+            Column("exact p (Holm)", "p_holm", p_value, "McNemar, for all pairs of models"),
         )
         caption = f"Rows that one model alone has right, {found.get('scope', '')}"
-        return HtmlTable.of("disagreements", caption, columns, pairs).without(CERTAIN)
+        return HtmlTable.of("disagreements", caption, columns, pairs)
 
-    def _number(self, key: str) -> Callable[[Row], Any]:
-        return lambda model: self.of(model).get(key)
+    def _number(
+        self, title: str, key: str, form: Callable[[Any], str] = score, why: str = ""
+    ) -> Column:
+        return Column(title, lambda model: self.of(model).get(key), form, why)
 
-    def _interval(self, low: str, high: str, why: str = "") -> HtmlColumn:
-        def cell(model: Row) -> Cell:
+    def _interval(self, low: str, high: str, why: str = "") -> Column:
+        def cell(model: Facts) -> Cell:
             ends = (self.of(model).get(low), self.of(model).get(high))
             return Cell(interval(*ends), ends[0])
 
-        return HtmlColumn(INTERVAL, cell, number=False, why=why)
+        return Column(INTERVAL, cell, None, why)
 
 
-def used(model: Row) -> Cell:
+def used(model: Facts) -> Cell:
     """Features of the model that one gets, and those of the folds where they differ."""
     final, folds = (model.get("final") or {}).get("n_features"), model.get("fold_features") or ()
     ends = list(dict.fromkeys(count(each) for each in folds))
@@ -343,11 +328,19 @@ def certified(relative_gap: object) -> str:
     return gap(relative_gap) if known(relative_gap) else "no certificate"
 
 
-def settings_of(model: Row) -> str:
+def settings_of(model: Facts) -> str:
     given = (model.get("settings") or {}).items()
     return ", ".join(f"{name} = {setting(value)}" for name, value in given)
 
 
-def _shown(model: Row) -> str:
+def leaning(row: Facts, labels: Sequence[str]) -> str:
+    """What higher values of a feature say: ``for malignant``; with two classes never against."""
+    if row["weight"] > 0:
+        return f"for {row['class']}"
+    others = [label for label in labels if label != str(row["class"])]
+    return f"for {others[0]}" if len(others) == 1 else f"against {row['class']}"
+
+
+def _shown(model: Facts) -> str:
     suffix = " (baseline)" if model.get("kind") == "baseline" else ""
     return f"{model['name']}{suffix}"

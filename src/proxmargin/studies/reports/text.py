@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from math import inf
 
 from proxmargin.runtime.brief import Listing
 from proxmargin.runtime.types import Facts
+from proxmargin.studies.reports.details import feature_table
 from proxmargin.studies.reports.standings import (
     MINUS,
     NONE,
-    HtmlColumn,
+    Column,
     HtmlTable,
-    Row,
     Standings,
     certified,
     interval,
     joined,
     known,
+    leaning,
     main_of,
-    number_column,
     score,
     setting,
     settings_of,
     used,
-    word_column,
 )
 from proxmargin.studies.stats.scores import FEWER, INTERVAL, TIE
 
@@ -37,13 +36,13 @@ SHOWN_CLASSES = 6  # in the line on the data
 TYPED = str.maketrans({"\u00a0": " ", MINUS: "-", NONE: "-"})
 
 
-def text(facts: Row) -> str:
+def text(facts: Facts) -> str:
     """All of it."""
     parts = [answer(facts), summary(facts), listing(facts).plain(), *remarks(facts)]
     return "\n\n".join(parts)
 
 
-def short(facts: Row) -> str:
+def short(facts: Facts) -> str:
     """The answer and the table, in no more lines than a screen has."""
     lines = [answer(facts), "", summary(facts), "", *listing(facts).plain().splitlines()]
     shown = lines[: LINES - 1]
@@ -51,7 +50,7 @@ def short(facts: Row) -> str:
     return "\n".join([*shown, f"({more}weights, certificate and notes: print it)"])
 
 
-def answer(facts: Row) -> str:
+def answer(facts: Facts) -> str:
     """The recommended model, its score, and the models not distinguishable from it."""
     found = answer_of(facts, main_of(facts))
     if found.model is None:
@@ -64,7 +63,7 @@ def answer(facts: Row) -> str:
     return " ".join(each for each in told if each).translate(TYPED)
 
 
-def summary(facts: Row) -> str:
+def summary(facts: Facts) -> str:
     """One line on the data."""
     data, protocol = facts["data"], facts["protocol"]
     shown = [f"{each['label']} {each['count']}" for each in data["classes"]]
@@ -81,84 +80,71 @@ def summary(facts: Row) -> str:
     )
 
 
-def listing(facts: Row) -> Listing:
+def listing(facts: Facts) -> Listing:
     """The ranking as it is printed."""
-    gaps = number_column("largest gap", "relative_gap", certified)
-    return _typed(main_of(facts).ranking(gaps, word_column("settings", settings_of)).listing())
-
-
-def _typed(shown: Listing) -> Listing:
+    gaps = Column("largest gap", "relative_gap", certified)
+    shown = main_of(facts).ranking(gaps, Column("settings", settings_of, None)).listing()
     return Listing(shown.headings, [[cell.translate(TYPED) for cell in row] for row in shown.rows])
 
 
-def remarks(facts: Row) -> list[str]:
+def remarks(facts: Facts) -> list[str]:
     """What is printed under the table: other choices, the models with their settings, the features
     and the certificate of the recommended one, and the notes."""
     found = [*_remarks(facts), *(f"Note: {note}." for note in facts["notes"])]
     return [remark for remark in found if remark]
 
 
-def _remarks(facts: Row) -> Iterator[str]:
-    count, recommended, best = len(facts["models"]), facts["recommended"], facts["best"]
-    if count > 1:
-        yield _typed(choices(facts, main_of(facts)).listing()).plain()
+def _remarks(facts: Facts) -> Iterator[str]:
+    models, recommended, best = _models(facts), facts["recommended"], facts["best"]
+    if len(models) > 1:
+        yield choices(facts, main_of(facts)).listing().plain().translate(TYPED)
         yield (
             "Scores are of rows that no choice has seen; that of the best is a little optimistic, "
-            f"because it is the best of {count}."
+            f"because it is the best of {len(models)}."
         )
     if recommended is not None:
         same = " and best" if recommended == best else ""
-        yield _model_remark(facts, recommended, f"Recommended{same}")
+        yield _model_remark(facts, models[recommended], f"Recommended{same}")
         yield _features_remark(facts, recommended)
-        final = _model(facts, recommended)["final"]
-        if final is not None and final["certificate"] is not None:
-            yield f"Certificate: {final['certificate']}."
+        certificate = (models[recommended]["final"] or {}).get("certificate")
+        yield f"Certificate: {certificate}." if certificate is not None else ""
     if recommended != best:
-        yield _model_remark(facts, best, "Best")
+        yield _model_remark(facts, models[best], "Best")
 
 
-def _model_remark(facts: Row, name: str, heading: str) -> str:
-    """The model that is fitted on all samples."""
-    model = _model(facts, name)
+def _model_remark(facts: Facts, model: Facts, heading: str) -> str:
+    """The model that is fitted on all samples, and the strongest penalty within one standard error
+    of its choice, if it is another one."""
     if model["final"] is None:
         return ""
+    name, curve = model["name"], facts["paths"].get(model["name"])
     settings = ", ".join(f"{k}={setting(v)}" for k, v in model["settings"].items())
-    return (
+    told = (
         f"{heading}: {name}({settings}), fitted on all samples; it uses "
         f"{model['final']['n_features']} of {facts['data']['n_features']} features."
-        f"{_simpler(facts, name)}"
     )
-
-
-def _simpler(facts: Row, name: str) -> str:
-    """The strongest penalty within one standard error of the choice, if it is another one."""
-    curve = facts["paths"].get(name)
     if not curve or curve["parameter"] not in ("alpha", "C"):
-        return ""
+        return told
     place = curve["one_standard_error"]
-    value, parameter = curve["strengths"][place], curve["parameter"]
+    value, features = curve["strengths"][place], curve["n_features"][place]
     if value == curve["chosen"]:
-        return ""
-    used = f" with about {curve['n_features'][place]:.0f} features"
-    return f" Within one standard error of it: {parameter}={setting(value)}{used}."
+        return told
+    simpler = f"{curve['parameter']}={setting(value)} with about {features:.0f} features"
+    return f"{told} Within one standard error of it: {simpler}."
 
 
-def _features_remark(facts: Row, name: str) -> str:
+def _features_remark(facts: Facts, name: str) -> str:
     top = facts["features"].get(name, ())[:TOP_FEATURES]
-    classes = [each["label"] for each in facts["data"]["classes"]]
-    if not top:
-        return ""
-    headings, speaks = ["feature", "weight"], f"; positive speaks for {classes[1]}"
-    rows = [[row["feature"], f"{row['weight']:+.3g}"] for row in top]
-    if len(classes) > 2:
-        headings, speaks = [*headings, "class"], ", for the class where it is largest"
-        rows = [[*cells, row["class"]] for cells, row in zip(rows, top, strict=True)]
-    title = f"Largest weights (coefficient per standard deviation of the feature{speaks}):"
-    return f"{title}\n{Listing(headings, rows).plain()}"
+    labels = [str(each["label"]) for each in facts["data"]["classes"]]
+    whole = feature_table("", name, top, labels).listing()
+    # the rest of the table is on the page
+    rows = [[feature, weight.translate(TYPED), side] for feature, weight, side, *_ in whole.rows]
+    title = "Largest weights (coefficient per standard deviation of the feature):"
+    return f"{title}\n{Listing(whole.headings[:3], rows).plain()}" if top else ""
 
 
-def _model(facts: Row, name: str) -> Row:
-    return next(each for each in facts["models"] if each["name"] == name)
+def _models(facts: Facts) -> dict[str, Facts]:
+    return {each["name"]: each for each in facts["models"]}
 
 
 MEANINGS = {
@@ -192,13 +178,8 @@ class Answer:
     weighs: str = ""
     caution: str = ""
 
-    @property
-    def sentences(self) -> list[str]:
-        told = (self.plain, self.weighs, self.choice, self.equals, self.power, self.caution)
-        return [each for each in told if each]
 
-
-def first_screen(facts: Row) -> str:
+def first_screen(facts: Facts) -> str:
     """The answer and the ranking for a notebook: HTML without a style sheet."""
     main = main_of(facts)
     answer = answer_of(facts, main)
@@ -208,14 +189,15 @@ def first_screen(facts: Row) -> str:
         if answer.model
         else ""
     )
-    told = map(escape, [*answer.sentences, *(facts.get("notes") or ())])
-    paragraphs = "".join(f"<p>{each}</p>" for each in (head, *told) if each)
+    told = (answer.plain, answer.weighs, answer.choice, answer.equals, answer.power, answer.caution)
+    sentences = map(escape, [*told, *(facts.get("notes") or ())])
+    paragraphs = "".join(f"<p>{each}</p>" for each in (head, *sentences) if each)
     return f"{paragraphs}{choices(facts, main).listing().html()}{main.ranking().listing().html()}"
 
 
-def answer_of(facts: Row, main: Standings) -> Answer:
+def answer_of(facts: Facts, main: Standings) -> Answer:
     """The answer by the main metric of a comparison."""
-    models = {each["name"]: each for each in facts["models"]}
+    models = _models(facts)
     name = str(facts.get("recommended") or facts.get("best"))
     if name not in models or not main.models:
         return Answer(None, caution="No model was finished on all folds, so there is no answer.")
@@ -238,30 +220,30 @@ def answer_of(facts: Row, main: Standings) -> Answer:
     )
 
 
-def choices(facts: Row, main: Standings) -> HtmlTable:
+def choices(facts: Facts, main: Standings) -> HtmlTable:
     """The most accurate, the simplest and the most stable model, with what each costs."""
-    models = {each["name"]: each for each in facts["models"]}
-
-    def of(name: str) -> Callable[[Row], object]:
-        return lambda row: models[row["model"]].get(name)
-
-    columns = (
-        word_column("choice", "role"),
-        word_column("model", "model"),
-        number_column(main.label, "mean"),
-        number_column("costs", "cost", why="mean score below the best"),
-        HtmlColumn("features used", lambda row: used(models[row["model"]])),
-        number_column("stability", of("stability"), lambda value: score(value, 2)),
-    )
+    models = _models(facts)
+    found = [row for row in facts.get("choices") or () if row["model"] in models]
     roles: dict[str, list[str]] = {}
-    for row in facts.get("choices") or ():
+    for row in found:
         roles.setdefault(row["model"], []).append(row["role"])
-    found = {row["model"]: row for row in facts.get("choices") or ()}
-    rows = [{**found[name], "role": ", ".join(own)} for name, own in roles.items()]
+    columns = (
+        Column("choice", lambda row: ", ".join(roles[row["model"]]), None),
+        Column("model", "model", None),
+        Column(main.label, "mean"),
+        Column("costs", "cost", why="mean score below the best"),
+        Column("features used", lambda row: used(models[row["model"]])),
+        Column(
+            "stability",
+            lambda row: models[row["model"]].get("stability"),
+            lambda value: score(value, 2),
+        ),
+    )
+    rows = {row["model"]: row for row in found}.values()
     return HtmlTable.of("choices", "Other choices, and what they cost", columns, rows)
 
 
-def power(facts: Row) -> str:
+def power(facts: Facts) -> str:
     """The difference that these data would usually miss; empty where nothing is known of it."""
     missed = facts.get("missed")
     if not missed or not known(missed["difference"]):
@@ -274,28 +256,28 @@ def power(facts: Row) -> str:
     once, several = (float(f"{missed[k]:.1g}") for k in ("difference", "difference_of_all"))
     repeats, models = missed["repeats"], missed["models"]
     passes = "one repetition" if repeats == 1 else f"{repeats} repetitions"
-    any_pair = f" ({several:g} for any pair of these {models})" if models > 2 else ""
     largest = missed["largest"] if known(missed["largest"]) else inf
-    hopeless = ""
+    found, hopeless = " would mostly miss every difference", ""
+    if once < largest:
+        pair = f" ({several:g} for any pair of these {models})"
+        found = (
+            " would miss a difference of two models named beforehand below about "
+            f"{once:g}{pair if models > 2 and several < largest else ''} more often than one time "
+            "in five"
+        )
     if several >= largest:
-        any_pair = ""
         hopeless = (
             f" These data cannot tell any two of the {models} models apart: no difference of this "
             f"metric is larger than {largest:g}."
         )
-    found = (
-        f" would miss a difference of two models named beforehand below about {once:g}{any_pair} "
-        "more often than one time in five"
-    )
     return (
         f"With {missed['rows']} rows, on {missed['disagreement'] * missed['rows']:.0f} of which "
-        f"two models typically disagree, {passes}"
-        f"{found if once < largest else ' would mostly miss every difference'}."
-        f"{hopeless} Not distinguishable is therefore not equal."
+        f"two models typically disagree, {passes}{found}.{hopeless} Not distinguishable is "
+        "therefore not equal."
     )
 
 
-def _choice(facts: Row, main: Standings, models: Facts, name: str) -> str:
+def _choice(facts: Facts, main: Standings, models: Facts, name: str) -> str:
     """Why the model is recommended (`comparing.evidence.recommended`)."""
     if len(models) == 1:
         return "No other model was compared with it."
@@ -366,23 +348,12 @@ def _weighs(facts: Facts, name: str) -> str:
     sides: dict[str, list[str]] = {}
     for row in rows:
         sides.setdefault(leaning(row, labels), []).append(str(row["feature"]))
-    if len(sides) == 1:
-        named = joined([str(row["feature"]) for row in rows])
-        return f"It looks most at {named}: higher values speak {next(iter(sides))}."
     first, *others = ((joined(named), side) for side, named in sides.items())
     rest = "".join(f"; those of {named}, {side}" for named, side in others)
     return f"It looks most at these: higher values of {first[0]} speak {first[1]}{rest}."
 
 
-def leaning(row: Facts, labels: Sequence[str]) -> str:
-    """What higher values of a feature say: ``for malignant``; with two classes never against."""
-    if row["weight"] > 0:
-        return f"for {row['class']}"
-    others = [label for label in labels if label != str(row["class"])]
-    return f"for {others[0]}" if len(others) == 1 else f"against {row['class']}"
-
-
-def _caution(facts: Row, main: Standings, model: Row, numbers: Row) -> str:
+def _caution(facts: Facts, main: Standings, model: Facts, numbers: Facts) -> str:
     guess, low, high = main.majority, numbers.get("low"), numbers.get("high")
     if guess is None or not (known(low) and known(high)):
         return ""

@@ -227,6 +227,13 @@
     button.addEventListener("click", () => sort(button.closest("th")));
   }
 
+  // Names such as LogisticRegression break between their words where they must
+
+  for (const name of all("tbody th")) {
+    const words = name.textContent.split(/(?<=[a-z])(?=[A-Z])/);
+    name.replaceChildren(...words.flatMap((word, k) => (k ? [document.createElement("wbr"), word] : [word])));
+  }
+
   // Downloads
 
   function save(name, type, text) {
