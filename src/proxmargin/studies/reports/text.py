@@ -139,7 +139,8 @@ def _features_remark(facts: Facts, name: str) -> str:
     whole = feature_table("", name, top, labels).listing()
     # the rest of the table is on the page
     rows = [[feature, weight.translate(TYPED), side] for feature, weight, side, *_ in whole.rows]
-    title = "Largest weights (coefficient per standard deviation of the feature):"
+    speaks = f"; positive speaks for {labels[1]}" if len(labels) == 2 else ""
+    title = f"Largest weights (coefficient per standard deviation of the feature{speaks}):"
     return f"{title}\n{Listing(whole.headings[:3], rows).plain()}" if top else ""
 
 
