@@ -40,10 +40,9 @@ from proxmargin.solvers.loop.solver import (
     check_solvers,
 )
 from proxmargin.solvers.papers.accelerated import FastProximalGradient
-from proxmargin.solvers.shared.numerical import LARGEST_SIDE, SMALL_SIDE
+from proxmargin.solvers.shared.numerical import BLAS_SPEEDUP, LARGEST_SIDE, SMALL_SIDE
 
 CLOSE_NEWTON_STEPS = 25  # expected of the second method from a start close to the solution
-BLAS_SPEEDUP = 6.0  # of an operation in a factorisation over one in a product with the data
 NEWTON_OVERHEAD = 5.0  # cost of a Newton step besides its system, in first-order iterations
 RETRY_GAP = 0.3  # gap over that at which the second method failed, below which it is retried
 

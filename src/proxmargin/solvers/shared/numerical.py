@@ -72,6 +72,7 @@ SMALL_SIDE = 400  # cheap, beside other work of a step
 MAX_SIDE = 3000  # if larger systems can be solved by conjugate gradients
 LARGEST_SIDE = 5000  # if there are only slower methods
 CG_STEPS = 500  # iteration limit
+BLAS_SPEEDUP = 6.0  # of an operation in a factorisation over one in a product with the data
 CG_TOLERANCE = 1e-3  # relative residual: looser costs Newton steps, tighter gains none
 # relative residual that a Newton step is worth
 TIGHTEST_CG_TOLERANCE = 1e-8
