@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -55,7 +53,7 @@ def test_probabilities_are_those_of_baycomp() -> None:
 
 def test_of_equal_means_the_simplest_is_the_best() -> None:
     scores = np.array([[0.8, 0.7], [0.7, 0.8], [0.6, 0.6]])
-    traits = replace(Traits.of_count(2), features=np.array([2.0, 1.0]))
+    traits = [Traits(features=2.0), Traits(features=1.0)]
     assert Evidence.of(scores, ("a", "b"), test_ratio=0.5, traits=traits).best == "b"
     assert Evidence.of(scores, ("a", "b"), test_ratio=0.5).best == "a"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,10 +32,12 @@ def scores(*means: float, splits: int = 25, noise: float = 1e-4, seed: int = 0) 
     return np.array(means) + drawn - drawn.mean(axis=0)
 
 
-def recommended(values: Any, unit: float = 1.0, better: bool = True, **traits: Any) -> str | None:
-    known = {name: np.asarray(each) for name, each in traits.items()}
-    given = replace(Traits.of_count(values.shape[1]), **known)
-    options = {"test_ratio": 0.25, "larger_is_better": better, "unit": unit}
+def recommended(
+    values: Any, unit: float = 1.0, better: bool = True, majority: float = np.nan, **traits: Any
+) -> str | None:
+    """Traits: a list with an entry a model each."""
+    given = [Traits(**{n: each[k] for n, each in traits.items()}) for k in range(values.shape[1])]
+    options = {"test_ratio": 0.25, "larger_is_better": better, "unit": unit, "majority": majority}
     return Evidence.of(values, NAMES[: values.shape[1]], traits=given, **options).recommended
 
 
@@ -46,6 +47,14 @@ def test_halving_the_features_may_cost_half_a_hundredth() -> None:
     # a quarter may cost twice as much, and no less than half the features are worth nothing
     assert recommended(scores(0.9, 0.891), features=[40.0, 10.0]) == "b"
     assert recommended(scores(0.9, 0.898), features=[40.0, 30.0]) == "a"
+
+
+def test_fewer_features_do_not_speak_for_a_model_that_has_learned_nothing() -> None:
+    values = scores(0.52, 0.51, splits=5, noise=0.05)
+    assert recommended(values, features=[40.0, 1.0]) == "b"
+    assert recommended(values, majority=0.515, features=[40.0, 1.0]) == "a"
+    loss = -values
+    assert recommended(loss, better=False, majority=-0.515, features=[40.0, 1.0]) == "a"
 
 
 def test_noisy_folds_raise_the_price() -> None:

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, t
 
-from proxmargin.runtime.types import Record
+from proxmargin.runtime.types import Facts, Record
 from proxmargin.studies.comparing.evidence import Evidence, adjusted_for_pairs
 from proxmargin.studies.comparing.metrics import MetricRange
 from proxmargin.studies.comparing.setup import Setup
-from proxmargin.studies.comparing.work import Outcome
 from proxmargin.studies.stats.scores import CONFIDENCE, Floats
 
 SCOPE = "for these fitted models and rows"  # what the counts are about
@@ -34,18 +33,13 @@ class Agreement:
     is_wide: bool  # whether there are as many features as samples
 
     @classmethod
-    def of(cls, names: Sequence[str], scored: Sequence[Outcome], setup: Setup) -> Agreement:
-        """Of some models, in this order."""
-        rows = [row for fold in setup.rows for row in fold]
-        true, known, labels = np.asarray(setup.codes)[rows], [], []
-        for name in names:
-            held = {o.fold: o.held.get("labels") for o in scored if o.model == name and o.held}
-            said = [held.get(fold) or [] for fold in range(len(setup.rows))]
-            if sum(map(len, said)) == len(rows):
-                known.append(name)
-                labels.append(np.concatenate(said).astype(np.intp))
-        found = np.array(labels, np.intp).reshape(len(known), len(rows))
-        return cls(tuple(known), found == true, found, setup.n_features >= setup.n_samples)
+    def of(cls, names: Sequence[str], held: Facts, is_wide: bool) -> Agreement:
+        """Of some models, in this order. ``held``: `Ranking.held_out`."""
+        labels = {name: held[name]["label"] for name in names if name in held}
+        whole = {name: each for name, each in labels.items() if None not in each}
+        true = np.array(held["true"])
+        found = np.array([*whole.values()], np.intp).reshape(len(whole), true.size)
+        return cls(tuple(whole), found == true, found, is_wide)
 
     @property
     def n_rows(self) -> int:

@@ -19,12 +19,11 @@ from proxmargin.studies.comparing.agreement import SCOPE, WIDE
 from proxmargin.studies.comparing.evidence import COLUMNS
 from proxmargin.studies.comparing.results import (
     ComparisonEnding,
-    ModelResult,
     Ranking,
     feature_rows,
     mean,
 )
-from proxmargin.studies.comparing.setup import Setup, read_run
+from proxmargin.studies.comparing.setup import read_run
 from proxmargin.studies.comparing.work import LARGEST_WEIGHTS, PROBABILITIES, Outcome
 from proxmargin.studies.reports import text
 from proxmargin.studies.reports.text import first_screen
@@ -38,10 +37,7 @@ FORMAT = "proxmargin comparison"  # by which a file is known
 VERSION = 1  # of the format
 # of a model and a metric
 OF_EVIDENCE = (*COLUMNS, "n", "equivalent")
-OF_MODEL = (
-    *("kind", "settings", "stability", "seconds_per_fit", "passes"),
-    *("relative_gap", "certified", "folds", "score_mean", "score_sd"),
-)
+OF_COSTS = ("stability", "seconds_per_fit", "relative_gap", "folds", "kind")  # in the table
 OF_CERTIFICATE = (
     *("primal", "dual", "gap", "relative_gap", "kkt_residual"),
     *("converged", "stop_reason", "solver"),
@@ -162,7 +158,7 @@ class Comparison(Ranking, Plots):
 
     @property
     def table(self) -> Frame:
-        return _frame([_table_row(self, each) for each in self.results]).set_index("model")
+        return _frame([_table_row(self, name) for name in self.names]).set_index("model")
 
     @property
     def folds(self) -> Frame:
@@ -214,7 +210,7 @@ class Comparison(Ranking, Plots):
         with the index of X, with ``true``, ``fold`` (from 0, as in `folds`), the class by each
         model, and where it has probabilities ``"model: class"`` for each class, of two for the
         second."""
-        held, labels = _held_out(self), np.array(self.setup.classes, object)
+        held, labels = self.held_out, np.array(self.setup.classes, object)
         columns: Record = {
             "true": labels[held["true"]],
             "fold": [k for k, fold in enumerate(self.setup.rows) for _ in fold],
@@ -240,7 +236,7 @@ class Comparison(Ranking, Plots):
             ``positive=`` where there are more than two classes.
         """
         name = (self.recommended_ or self.best_name_) if model is None else model
-        found = _summary(self.setup, _held_out(self), name)
+        found = _summary(self, name)
         if found is None:
             raise ValueError(f"{name!r} has no held-out probabilities of both classes")
         return found
@@ -261,7 +257,7 @@ class Comparison(Ranking, Plots):
 
     def to_dict(self) -> Record:
         """All of it as plain values, ready to be written as JSON; non-finite numbers are None."""
-        found = {"predictions": _held_out(self), "clinical": _clinical(self)}
+        found = {"predictions": self.held_out, "clinical": _clinical(self)}
         return dict(plain({**self.facts, **found}))
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
@@ -289,20 +285,19 @@ def _frame(rows: object, index: object = None) -> Frame:
     return optional("pandas", "a table of a comparison").DataFrame(rows, index=index)
 
 
-def _table_row(found: Comparison, result: ModelResult) -> Record:
+def _table_row(found: Comparison, name: str) -> Record:
     scoring, *others = (metric.name for metric in found.setup.protocol.metrics)
-    row = found.row(result.model, scoring)
-    costs = ("features_used", "stability", "seconds_per_fit", "relative_gap", "folds", "kind")
+    result, row = found.results[name], found.row(name, scoring)
     return {
-        "model": result.model,
-        "score_mean": result.score_mean,
-        "score_sd": result.score_sd,
+        "model": name,
+        **{key: result[key] for key in ("score_mean", "score_sd")},
         "score_low": row["low"],
         "score_high": row["high"],
-        **{name: row[name] for name in ("p_holm", "p_equal", "equivalent")},
-        **{name: found.row(result.model, name)["mean"] for name in others},
-        **{name: getattr(result, name) for name in costs},
-        **result.settings,
+        **{key: row[key] for key in ("p_holm", "p_equal", "equivalent")},
+        **{other: found.row(name, other)["mean"] for other in others},
+        "features_used": result["n_features"],
+        **{key: result[key] for key in OF_COSTS},
+        **result["settings"],
     }
 
 
@@ -330,7 +325,7 @@ def _facts(found: Comparison) -> Record:
             "groups": protocol.pop("grouped"),
             **protocol,
         },
-        "models": [_model(found, each) for each in found.results],
+        "models": [_model(found, name) for name in found.names],
         "best": found.best_name_,
         "equivalent": list(found.equivalent_),
         "recommended": found.recommended_,
@@ -362,29 +357,18 @@ def _facts(found: Comparison) -> Record:
     }
 
 
-def _model(found: Comparison, result: ModelResult) -> Record:
-    name, final = result.model, found.finals.get(result.model)
+def _model(found: Comparison, name: str) -> Record:
+    result, final = found.results[name], found.finals.get(name)
     certificate = getattr(found.models_.get(name), "certificate_", None)
     known = None if certificate is None else {n: getattr(certificate, n) for n in OF_CERTIFICATE}
     rows = {each.name: found.row(name, each.name) for each in found.setup.protocol.metrics}
-    counts = [outcome.features_used for outcome in found.scored if outcome.model == name]
+    whose, told = result["probabilities"], None if certificate is None else str(certificate)
+    of_final = None if final is None else {"n_features": final.features_used, "certificate": told}
     return {
-        "name": name,
-        "n_features": result.features_used,
-        "fold_features": [min(counts), max(counts)] if counts else None,
-        **{key: getattr(result, key) for key in OF_MODEL},
-        "probabilities": {
-            "kind": result.probabilities,
-            "sentence": PROBABILITIES[result.probabilities],
-        },
+        **result,
+        "probabilities": {"kind": whose, "sentence": PROBABILITIES[whose]},
         "certificate": known,
-        # of the fit to all rows
-        "final": None
-        if final is None
-        else {
-            "n_features": final.features_used,
-            "certificate": None if certificate is None else str(certificate),
-        },
+        "final": of_final,  # of the fit to all rows
         "metrics": {
             metric: {key: row[key] for key in OF_EVIDENCE if key in row}
             for metric, row in rows.items()
@@ -417,69 +401,41 @@ def _features(found: Comparison, model: str, limit: int) -> list[Record]:
     return [] if final is None else feature_rows(final.used, chosen, *data, limit)
 
 
-def _held_out(found: Comparison) -> Record:
-    """Predictions for the test rows of the first repeat, fold by fold; None where not finished."""
-    setup = found.setup
-    rows = [row for fold in setup.rows for row in fold]
-    numbers = rows if setup.numbers is None else [setup.numbers[row] for row in rows]
-    joined = {name: _joined(found, name) for name in found.names}
-    known = {name: each for name, each in joined.items() if each}
-    ids = {} if setup.ids is None else {"ids": [setup.ids[row] for row in rows]}
-    return {"true": [setup.codes[row] for row in rows], "rows": numbers, **ids, **known}
-
-
 def _clinical(found: Comparison) -> Record | None:
     """The clinical numbers of each model by name; None where no class is the positive one."""
     setup = found.setup
     if setup.positive is None:
         return None
-    held = _held_out(found)
-    known = {name: _summary(setup, held, name) for name in found.names}
+    known = {name: _summary(found, name) for name in found.names}
     models = {name: each.to_dict() for name, each in known.items() if each is not None}
     return {"positive": setup.classes[setup.positive], "models": models}
 
 
-def _summary(setup: Setup, held: Facts, name: str) -> ClinicalSummary | None:
+def _summary(found: Comparison, name: str) -> ClinicalSummary | None:
     """Each row once, as first held out; None without probabilities, or rows of both kinds."""
+    setup, held = found.setup, found.held_out.get(name, {"label": [], "probabilities": []})
     labels, positive = np.array(setup.classes, object), setup.positive
     if positive is None:
         raise ValueError(f"compare with positive=, one of {', '.join(setup.classes)}")
-    rows = [(row, fold) for fold, test in enumerate(setup.rows) for row in test]
-    known = held.get(name, {"label": [], "probabilities": []})
-    pairs = zip(rows, known["label"], known["probabilities"], strict=False)
-    first: dict[int, tuple[int, float, int]] = {}
-    for (row, fold), label, shares in pairs:
-        if label is not None and shares is not None and shares[positive] is not None:
-            first.setdefault(row, (label, shares[positive], fold))
-    kept = np.array(list(first), np.intp)
-    codes = np.asarray(setup.codes)[kept]
+    rows = np.array([(row, fold) for fold, test in enumerate(setup.rows) for row in test], np.intp)
+    chances = [each and each[positive] for each in held["probabilities"]]
+    places = [k for k, chance in enumerate(chances) if None not in (chance, held["label"][k])]
+    kept, first = np.unique(rows[places, 0], return_index=True)
+    codes, at = np.asarray(setup.codes)[kept], np.array(places, np.intp)[first]
     if not 0 < np.count_nonzero(codes == positive) < codes.size:
         return None
-    said, chances, folds = zip(*first.values(), strict=True)
     ids, repeats = setup.row_ids, setup.protocol.repeats
-    found = clinical_summary(
+    summary = clinical_summary(
         labels[codes],
-        np.clip(chances, 0.0, 1.0),
+        np.clip([chances[k] for k in at], 0.0, 1.0),
         labels[positive],
-        predicted=labels[list(said)],
-        ids=[ids[row] for row in first],
+        predicted=labels[[held["label"][k] for k in at]],
+        ids=[ids[row] for row in kept],
         groups=None if setup.groups is None else np.asarray(setup.groups)[kept],
-        folds=folds,
+        folds=rows[at, 1],
         test_ratio=setup.test_ratio,
     )
     if repeats == 1:
-        return found
+        return summary
     of = f"Of the first of {repeats} repetitions of the folds; mean scores are of all."
-    return replace(found, method=f"{of} {found.method}")
-
-
-def _joined(found: Comparison, name: str) -> Record:
-    known = {o.fold: o.held for o in found.scored if o.model == name and o.held}
-    joined: dict[str, list[object]] = {"label": [], "scores": [], "probabilities": []}
-    for fold, test in enumerate(found.setup.rows):
-        held, blank = known.get(fold, {}), [None] * len(test)
-        joined["label"] += held.get("labels") or blank
-        for part in ("scores", "probabilities"):
-            values = held.get(part) or blank
-            joined[part] += [v if v is None or isinstance(v, list) else [v] for v in values]
-    return joined if known else {}
+    return replace(summary, method=f"{of} {summary.method}")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,13 +82,15 @@ class Evidence:
         test_ratio: float,
         repeats: int = 1,
         larger_is_better: bool = True,
-        traits: Traits | None = None,
+        traits: Sequence[Traits] | None = None,
         basis: MetricRange | None = None,
         unit: float = 1.0,
+        majority: float = np.nan,
     ) -> Evidence:
         """Judge models by scores, (n_splits, n_models), NaN where not finished: all folds of the
         first repetition, then those of the second. ``test_ratio``: test by training samples of a
-        split. ``unit``: of the scores (`MetricRange.unit`)."""
+        split. ``unit``: of the scores (`MetricRange.unit`). ``majority``: mean score of the largest
+        class."""
         values = np.asarray(scores, dtype=np.float64)
         # no mean is worse than one with an infinite loss: leaving out that split would hide it
         values = np.where(np.isinf(values).any(axis=0), np.nan, values)
@@ -103,7 +104,8 @@ class Evidence:
         columns = {name: np.full(len(names), np.nan) for name in COLUMNS}
         best, pairs, choice, price, equivalent = None, None, None, np.nan, []
         if picked.size:
-            signed, own = sign * picked, (traits or Traits.of_count(len(names))).of(kept)
+            signed = sign * picked
+            own = [Traits() if traits is None else traits[each] for each in places]
             best = highest(signed.mean(axis=0), own)
             found = _differences(picked, test_ratio, folds, basis)
             pairs = ModelPairs.of(found, sign, ROPE * unit)
@@ -113,7 +115,7 @@ class Evidence:
             order = np.argsort(-signed.mean(axis=0), kind="stable").tolist()
             apart = pairs.p_holm <= 1 - CONFIDENCE
             equivalent = [best, *(k for k in order if k != best and not apart[k, best])]
-            choice = recommended(signed, own, apart, test_ratio, unit)
+            choice = recommended(signed, own, apart, test_ratio, unit, sign * majority)
             if min(picked.shape) > 1:
                 price = price_of_halving(signed, test_ratio, unit)
         left_out = tuple(name for name, here in zip(names, kept, strict=True) if not here)
@@ -259,45 +261,33 @@ ONE_HALVING = ROPE / 2  # what half the features may cost where the scores are e
 TYPICAL = 3 * ROPE  # standard deviation of the true scores of the models of one data set
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Traits:
-    """What models ask of a reader besides their score; an entry a model."""
+    """What a model asks of a reader besides its score; the smaller a tuple, the better."""
 
-    features: Floats  # mean number that a fold uses
-    stability: Floats  # of the selected features; NaN: there is no selection
-    has_probabilities: Flags  # of its own
-    is_kernel: Flags
-    is_multiclass: Flags  # a machine for several classes, fitted to two
+    features: float = 1.0  # mean number that a fold uses
+    stability: float = np.nan  # of the selected features; NaN: there is no selection
+    has_probabilities: bool = False  # of its own
+    is_kernel: bool = False
+    is_multiclass: bool = False  # a machine for several classes, fitted to two
 
-    @classmethod
-    def of_count(cls, count: int) -> Self:
-        """Models that differ in nothing."""
-        no = np.zeros(count, np.bool_)
-        return cls(np.ones(count), np.full(count, np.nan), no, no, no)
+    @property
+    def simplicity(self) -> tuple[float, bool]:
+        return self.features, self.is_kernel
 
-    def of(self, models: Flags) -> Self:
-        return replace(self, **{name: each[models] for name, each in vars(self).items()})
-
-    def simplicity(self, model: int) -> tuple[float, ...]:
-        """The smaller the simpler: fewer features, no kernel; the earlier of equals."""
-        return float(self.features[model]), float(self.is_kernel[model]), float(model)
-
-    def preference(self, model: int) -> tuple[float, ...]:
-        """The smaller the better among models that cost the same: a stable selection (one of all
-        features is), probabilities of its own, no kernel; then the simplest."""
-        stability = self.stability[model]
-        return (
-            -float(1.0 if np.isnan(stability) else stability),
-            float(not self.has_probabilities[model]),
-            float(self.is_kernel[model]),
-            *self.simplicity(model),
-        )
+    @property
+    def preference(self) -> tuple[float, bool, bool, float]:
+        """Of models that cost the same: a stable selection (one of all features is), probabilities
+        of its own, no kernel; then the simplest."""
+        stability = 1.0 if np.isnan(self.stability) else self.stability
+        return -stability, not self.has_probabilities, self.is_kernel, self.features
 
 
-def highest(means: Floats, traits: Traits) -> int:
-    """The largest mean; of means that are equal but for rounding the simplest model."""
+def highest(means: Floats, traits: Sequence[Traits]) -> int:
+    """The largest mean; of means that are equal but for rounding the simplest model, the earlier of
+    equals."""
     top = np.flatnonzero(means >= means.max() - SAME * np.abs(means).max())
-    return min(top.tolist(), key=traits.simplicity)
+    return min(top.tolist(), key=lambda model: traits[model].simplicity)
 
 
 def price_of_halving(scores: Floats, test_ratio: float, unit: float) -> float:
@@ -312,29 +302,27 @@ def price_of_halving(scores: Floats, test_ratio: float, unit: float) -> float:
 
 def recommended(
     scores: Floats,  # (n_splits, n_models), larger is better
-    traits: Traits,
+    traits: Sequence[Traits],
     distinguished: Flags,  # (n_models, n_models)
     test_ratio: float,
     unit: float,
+    majority: float = np.nan,
 ) -> int:
     """The model whose loss of mean score and features together cost least. ``distinguished``: pairs
-    that the scores tell apart. Where the unit is NaN features have no price: the best mean."""
+    that the scores tell apart. Where the unit is NaN features have no price: the best mean. Fewer
+    features do not speak for a model that is no better than always naming the largest class."""
     means = scores.mean(axis=0)
-    allowed = _without_machines(traits.is_multiclass, distinguished)
-    best = int(np.flatnonzero(allowed)[highest(means[allowed], traits.of(allowed))])
-    if not (np.isfinite(unit) and unit > 0.0 and scores.shape[0] > 1 and allowed.sum() > 1):
+    # of two classes no machine for several that is no better than a model for two
+    machines = np.array([each.is_multiclass for each in traits])
+    allowed = np.flatnonzero(~(machines & (~distinguished & ~machines).any(axis=1)))
+    best = int(allowed[highest(means[allowed], [traits[each] for each in allowed])])
+    if not (np.isfinite(unit) and unit > 0.0 and scores.shape[0] > 1 and allowed.size > 1):
         return best
-    features = np.maximum(traits.features, 1.0)
-    loss = means[best] - means
-    even = (loss <= TIE * unit) & (features <= features[best])
-    rivals = np.flatnonzero(allowed & (even | (features <= FEWER * features[best])))
+    features = np.maximum([each.features for each in traits], 1.0)[allowed]
+    loss, most = means[best] - means[allowed], max(traits[best].features, 1.0)
+    even = (loss <= TIE * unit) & (features <= most)
     price = price_of_halving(scores[:, allowed], test_ratio, unit)
-    costs = loss[rivals] + price * np.log2(features[rivals] / features[best])
-    tied = rivals[costs <= costs.min() + TIE * unit]
-    return min(tied.tolist(), key=traits.preference)
-
-
-def _without_machines(machines: Flags, distinguished: Flags) -> Flags:
-    """The models but those machines for several classes that are no better than a model for two."""
-    equal = (~distinguished & ~machines[None, :]).any(axis=1)
-    return ~(machines & equal)
+    costs = loss + price * np.log2(features / most)
+    rivals = even | ((features <= FEWER * most) & ~(means[allowed] <= majority))
+    tied = allowed[rivals & (costs <= costs[rivals].min() + TIE * unit)]
+    return min(tied.tolist(), key=lambda model: traits[model].preference)

@@ -13,53 +13,11 @@ from numpy.typing import NDArray
 from proxmargin.runtime.types import Array, Facts, Record
 from proxmargin.studies.comparing.agreement import Agreement
 from proxmargin.studies.comparing.evidence import COLUMNS, Evidence, Traits
-from proxmargin.studies.comparing.metrics import basis_of
+from proxmargin.studies.comparing.metrics import MetricRange, basis_of
 from proxmargin.studies.comparing.searches import Tally
 from proxmargin.studies.comparing.setup import MetricFacts, Setup
 from proxmargin.studies.comparing.work import Outcome
 from proxmargin.studies.stats.scores import MAJORITY
-
-
-@dataclass(frozen=True)
-class ModelResult:
-    """The results of one model over the folds; means over them are NaN where there is none."""
-
-    model: str
-    kind: str  # 'model' or 'baseline'
-    folds: int  # finished ones, over all repeats
-    score_mean: float
-    score_sd: float
-    features_used: float
-    stability: float  # of the selected features
-    seconds_per_fit: float  # without those in which kernels were compiled
-    passes: float
-    relative_gap: float  # the largest certified one; NaN without a certificate
-    certified: bool | None  # whether all of them met their tolerance
-    settings: Record  # chosen on all data; empty when that was not finished
-    probabilities: str  # whose they are
-
-    @classmethod
-    def of(cls, outcomes: Sequence[Outcome], setup: Setup) -> ModelResult:
-        facts = setup.model(outcomes[0].model)
-        scored = [outcome for outcome in outcomes if outcome.fold is not None]
-        final = [outcome for outcome in outcomes if outcome.fold is None]
-        scores = [outcome.scores[setup.protocol.scoring.name] for outcome in scored]
-        certified = [each.certified for each in outcomes if each.certified is not None]
-        return cls(
-            model=facts.name,
-            kind=facts.kind,
-            folds=len(scored),
-            score_mean=mean(scores),
-            score_sd=deviation(scores),
-            features_used=mean([outcome.features_used for outcome in scored]),
-            stability=selection_stability([outcome.used for outcome in scored], setup.n_features),
-            seconds_per_fit=mean([outcome.seconds for outcome in scored]),
-            passes=mean([outcome.passes for outcome in scored]),
-            relative_gap=float(np.max([outcome.relative_gap for outcome in outcomes])),
-            certified=all(certified) if certified else None,
-            settings=final[0].settings if final else {},
-            probabilities=outcomes[0].probabilities,
-        )
 
 
 class ComparisonEnding(Enum):
@@ -98,30 +56,72 @@ class Ranking:
         return {outcome.model: outcome for outcome in self.outcomes if outcome.fold is None}
 
     @cached_property
-    def results(self) -> list[ModelResult]:
-        """One a model, the best first; models without a finished fold last."""
+    def results(self) -> dict[str, Record]:
+        """What was measured of each model (`_measured`), the best first; models without a finished
+        fold last."""
         sign = -1.0 if self.setup.protocol.scoring.larger_is_better else 1.0
+        known = (facts.name for facts in self.setup.models)
+        outcomes = {name: [each for each in self.outcomes if each.model == name] for name in known}
+        found = [_measured(own, self.setup) for own in outcomes.values() if own]
 
-        def rank(result: ModelResult) -> tuple[bool, float, float]:
-            unknown = bool(np.isnan(result.score_mean))
+        def rank(result: Record) -> tuple[bool, float, float]:
+            unknown = bool(np.isnan(result["score_mean"]))
             # rounding, so that equal means of the same fractions count as equal
-            score = 0.0 if unknown else sign * round(result.score_mean, 12)
-            return unknown, score, result.features_used
+            score = 0.0 if unknown else sign * round(result["score_mean"], 12)
+            return unknown, score, result["n_features"]
 
-        return sorted(results_of(self.outcomes, self.setup), key=rank)
+        return {each["name"]: each for each in sorted(found, key=rank)}
 
     @property
     def names(self) -> list[str]:
         """The models, the best first."""
-        return [each.model for each in self.results]
+        return list(self.results)
 
     @cached_property
     def _evidence(self) -> dict[str, Evidence]:
-        in_order = results_of(self.outcomes, self.setup)
-        return {
-            metric.name: evidence_of(metric, self.outcomes, self.setup, in_order)
-            for metric in self.setup.protocol.metrics
-        }
+        return {each.name: self._judged(each) for each in self.setup.protocol.metrics}
+
+    def _judged(self, metric: MetricFacts) -> Evidence:
+        """The models, in the order of the setup and without the majority, by one metric."""
+        setup = self.setup
+        models = [m for m in setup.models if m.name in self.results and m.name != MAJORITY]
+        place = {each.name: column for column, each in enumerate(models)}
+        scores = np.full((len(setup.splits), len(models)), np.nan)  # NaN where not finished
+        for outcome in self.scored:
+            if outcome.model in place:
+                scores[outcome.fold, place[outcome.model]] = outcome.scores[metric.name]
+        basis, majority = self._basis(metric.name), mean(setup.majority[metric.name])
+        return Evidence.of(
+            scores,
+            list(place),
+            test_ratio=setup.test_ratio,
+            repeats=setup.protocol.repeats,
+            larger_is_better=metric.larger_is_better,
+            traits=[
+                Traits(
+                    features=self.results[each.name]["n_features"],
+                    stability=self.results[each.name]["stability"],
+                    has_probabilities=each.has_probabilities,
+                    is_kernel=each.is_kernel,
+                    is_multiclass=each.is_multiclass and len(setup.classes) == 2,
+                )
+                for each in models
+            ],
+            basis=basis,
+            unit=basis.unit(majority),
+            majority=majority,
+        )
+
+    def _basis(self, metric: str) -> MetricRange:
+        """What the scores rest on: independent samples of each class that finished folds have
+        tested, one at least: in the first repeat, as others test the same rows again; of groups the
+        share of their rows."""
+        done = {outcome.fold for outcome in self.scored}
+        rows = [row for fold, each in enumerate(self.setup.rows) if fold in done for row in each]
+        codes = np.asarray(self.setup.codes)
+        tested = np.bincount(codes[np.unique(np.array(rows, np.intp))], minlength=codes.max() + 1)
+        share = tested / np.bincount(codes)
+        return basis_of(metric, np.maximum(np.asarray(self.setup.tested) * share, 1.0))
 
     def evidence(self, metric: str | None = None) -> Evidence:
         """Intervals, differences and the recommended model by one metric, the scoring by default.
@@ -160,30 +160,51 @@ class Ranking:
     def agreement(self) -> Agreement:
         """Where models disagree about the rows of the first repetition."""
         judged = [name for name in self.names if name != MAJORITY]
-        return Agreement.of(judged, self.scored, self.setup)
+        is_wide = self.setup.n_features >= self.setup.n_samples
+        return Agreement.of(judged, self.held_out, is_wide)
+
+    @cached_property
+    def held_out(self) -> Record:
+        """Predictions for the test rows of the first repeat, fold by fold; None where not
+        finished."""
+        setup, known = self.setup, {(o.model, o.fold): o.held for o in self.scored if o.held}
+        rows = [row for fold in setup.rows for row in fold]
+        numbers = rows if setup.numbers is None else [setup.numbers[row] for row in rows]
+        ids = {} if setup.ids is None else {"ids": [setup.ids[row] for row in rows]}
+        found: Record = {"true": [setup.codes[row] for row in rows], "rows": numbers, **ids}
+        names = {model for model, _ in known}
+        for name in (each for each in self.names if each in names):
+            joined = found[name] = {"label": [], "scores": [], "probabilities": []}
+            for fold, test in enumerate(setup.rows):
+                held, blank = known.get((name, fold), {}), [None] * len(test)
+                joined["label"] += held.get("labels") or blank
+                for part in ("scores", "probabilities"):
+                    values = held.get(part) or blank
+                    joined[part] += [[v] if isinstance(v, float) else v for v in values]
+        return found
 
     @property
     def missed(self) -> Record:
         """The difference that these data would usually miss (`Agreement.missed`)."""
-        basis = basis_of(self.setup.protocol.scoring.name, _tested(self.outcomes, self.setup))
+        basis = self._basis(self.setup.protocol.scoring.name)
         return self.agreement.missed(self.evidence(), self.setup, basis)
 
     def choices(self) -> list[Record]:
         """The most accurate, the simplest and the most stable of the models that are not
         distinguishable from the best, with what each costs in mean score; and the recommended."""
         evidence = self.evidence()
-        results = {each.model: each for each in self.results}
         # the recommended one first, as it is named among equals
         known = sorted(evidence.equivalent, key=lambda name: name != evidence.recommended)
-        stable = [name for name in known if not np.isnan(results[name].stability)]
+        stability = {name: each["stability"] for name, each in self.results.items()}
+        stable = [name for name in known if not np.isnan(stability[name])]
         # of the model that one gets, where it is finished
         final = {name: each.features_used for name, each in self.finals.items()}
-        features = {name: final.get(name, each.features_used) for name, each in results.items()}
+        features = {n: final.get(n, each["n_features"]) for n, each in self.results.items()}
         roles = {
             "recommended": evidence.recommended,
             "most accurate": evidence.best,
-            "simplest": min(known, key=lambda name: features[name], default=None),
-            "most stable": max(stable, key=lambda name: results[name].stability, default=None),
+            "simplest": min(known, key=features.__getitem__, default=None),
+            "most stable": max(stable, key=stability.__getitem__, default=None),
         }
         sign = 1.0 if self.setup.protocol.scoring.larger_is_better else -1.0
         return [
@@ -193,7 +214,7 @@ class Ranking:
                 "mean": evidence.row(name)["mean"],
                 "cost": -sign * evidence.row(name)["difference"] + 0.0,  # no negative zero
                 "n_features": features[name],
-                "stability": results[name].stability,
+                "stability": stability[name],
             }
             for role, name in roles.items()
             if name is not None
@@ -217,60 +238,32 @@ class Ranking:
         return list(dict.fromkeys(notes))
 
 
-def results_of(outcomes: Sequence[Outcome], setup: Setup) -> list[ModelResult]:
-    """One a model with an outcome, in the order of the setup."""
-    by_model: dict[str, list[Outcome]] = {facts.name: [] for facts in setup.models}
-    for outcome in outcomes:
-        by_model[outcome.model].append(outcome)
-    return [ModelResult.of(own, setup) for own in by_model.values() if own]
-
-
-def evidence_of(
-    metric: MetricFacts, outcomes: Sequence[Outcome], setup: Setup, results: Sequence[ModelResult]
-) -> Evidence:
-    """The models judged by one metric, without the majority."""
-    results = [result for result in results if result.model != MAJORITY]
-    place = {result.model: column for column, result in enumerate(results)}
-    scores = np.full((len(setup.splits), len(results)), np.nan)  # NaN where not finished
-    for outcome in outcomes:
-        if outcome.fold is not None and outcome.model in place:
-            scores[outcome.fold, place[outcome.model]] = outcome.scores[metric.name]
-    basis = basis_of(metric.name, _tested(outcomes, setup))
-    return Evidence.of(
-        scores,
-        list(place),
-        test_ratio=setup.test_ratio,
-        repeats=setup.protocol.repeats,
-        larger_is_better=metric.larger_is_better,
-        traits=_traits(results, setup),
-        basis=basis,
-        unit=basis.unit(mean(setup.majority[metric.name])),
-    )
-
-
-def _traits(results: Sequence[ModelResult], setup: Setup) -> Traits:
-    facts = [setup.model(result.model) for result in results]
-    return Traits(
-        features=np.array([result.features_used for result in results]),
-        stability=np.array([result.stability for result in results]),
-        has_probabilities=np.array([each.has_probabilities for each in facts], np.bool_),
-        is_kernel=np.array([each.is_kernel for each in facts], np.bool_),
-        is_multiclass=np.array(
-            [each.is_multiclass and len(setup.classes) == 2 for each in facts], np.bool_
-        ),
-    )
-
-
-def _tested(outcomes: Sequence[Outcome], setup: Setup) -> NDArray[np.float64]:
-    """Independent samples of each class that finished folds have tested, one at least: in the first
-    repeat, as others test the same rows again; of groups the share of their rows."""
-    done = {outcome.fold for outcome in outcomes if outcome.fold is not None}
-    rows = [row for fold, each in enumerate(setup.rows) if fold in done for row in each]
-    counts = [
-        np.bincount(np.asarray(setup.codes)[part], minlength=len(setup.classes))
-        for part in (np.unique(np.array(rows, dtype=np.intp)), slice(None))
-    ]
-    return np.maximum(np.asarray(setup.tested) * counts[0] / counts[1], 1.0)
+def _measured(outcomes: Sequence[Outcome], setup: Setup) -> Record:
+    """What the outcomes of one model say of it; means over no fold are NaN."""
+    facts, metric = setup.model(outcomes[0].model), setup.protocol.scoring.name
+    scored = [outcome for outcome in outcomes if outcome.fold is not None]
+    scores = [outcome.scores[metric] for outcome in scored]
+    counts = [outcome.features_used for outcome in scored]
+    certified = [each.certified for each in outcomes if each.certified is not None]
+    return {
+        "name": facts.name,
+        "kind": facts.kind,
+        "folds": len(scored),  # finished ones, over all repeats
+        "score_mean": mean(scores),
+        "score_sd": deviation(scores),
+        "n_features": mean(counts),
+        "fold_features": [min(counts), max(counts)] if counts else None,
+        "stability": selection_stability([outcome.used for outcome in scored], setup.n_features),
+        # without those in which kernels were compiled
+        "seconds_per_fit": mean([outcome.seconds for outcome in scored]),
+        "passes": mean([outcome.passes for outcome in scored]),
+        # the largest certified one; NaN without a certificate
+        "relative_gap": float(np.max([outcome.relative_gap for outcome in outcomes])),
+        "certified": all(certified) if certified else None,
+        # as chosen on all data
+        "settings": next((each.settings for each in outcomes if each.fold is None), {}),
+        "probabilities": outcomes[0].probabilities,
+    }
 
 
 def mean(values: Sequence[float] | Array) -> float:

@@ -95,7 +95,8 @@ class Setup:
     splits: Sequence[Sequence[int]]
     # for each metric its values on the folds for always predicting the largest class
     majority: Mapping[str, Sequence[float]]
-    tested: Sequence[int]  # independent samples of each class: groups, where there are groups
+    # independent samples of each class: groups, where there are groups
+    tested: Sequence[float]
     codes: Sequence[int]  # class of each sample
     rows: Sequence[Sequence[int]]  # the test rows of the folds of the first repeat
     numbers: Sequence[int] | None = None  # of rows in the caller's data; None if none is left out
@@ -161,7 +162,8 @@ def setup_of(
     classes, codes, sizes = np.unique(data.y, return_inverse=True, return_counts=True)
     names = [f"x{j}" for j in range(data.n_features)] if data.names is None else data.names
     _, scale = moments(as_design(data.X), data.shares / data.shares.sum())
-    tested = sizes
+    # of rows with weights as many as have the variance of their mean (Kish 1965)
+    tested = np.bincount(codes, data.shares) ** 2 / np.bincount(codes, data.shares**2)
     if data.groups is not None:
         tested = np.array([np.unique(data.groups[codes == k]).size for k in range(classes.size)])
     return Setup(
