@@ -35,8 +35,6 @@ COLUMNS = (
     *("p", "p_holm", "p_equal"),
 )
 MOST_FOLDS = 1000  # 2^-1000 is still a positive double
-# of columns, where the differences of pairs have another name
-PARTS = {"difference_low": "low", "difference_high": "high"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Evidence:
     p: Floats  # two-sided; 1 for the best itself
     p_holm: Floats
     p_equal: Floats  # posterior probability that the difference is within ``ROPE`` units
-    pairs: ModelPairs | None  # of the models that are not left out
+    pairs: ComparedPairs | None  # of the models that are not left out
     # with the best mean, which is a little optimistic as that of the best of several; the simplest
     # of those with equal means
     best: str | None
@@ -108,10 +106,12 @@ class Evidence:
             own = [Traits() if traits is None else traits[each] for each in places]
             best = highest(signed.mean(axis=0), own)
             found = _differences(picked, test_ratio, folds, basis)
-            pairs = ModelPairs.of(found, sign, ROPE * unit)
-            known = _means(picked, test_ratio, basis) | pairs.against(best)
-            for name, column in known.items():
-                columns[name][kept] = column
+            pairs = ComparedPairs.of(found, sign, ROPE * unit)
+            known = _means(picked, test_ratio, basis)
+            for name in COLUMNS:
+                part = name.removeprefix("difference_")  # as pairs call it
+                of_best = known[name] if name in known else getattr(pairs, part)[:, best]
+                columns[name][kept] = of_best
             order = np.argsort(-signed.mean(axis=0), kind="stable").tolist()
             apart = pairs.p_holm <= 1 - CONFIDENCE
             equivalent = [best, *(k for k in order if k != best and not apart[k, best])]
@@ -151,7 +151,7 @@ class Evidence:
 def _means(values: Floats, ratio: float, basis: MetricRange) -> dict[str, Floats]:
     """Means with intervals: where the rows behind the scores allow less than the spread over the
     splits says, theirs."""
-    found = student(values.T, ratio)
+    found = resampled(values.T, ratio)
     low, high = found.interval(CONFIDENCE)
     if basis.counted or not found.error.all():
         own = basis.interval(found.mean, CONFIDENCE)
@@ -186,7 +186,7 @@ def _complete(values: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 @dataclass(frozen=True)
-class ModelPairs:
+class ComparedPairs:
     """Each model (row) against each other one (column); arrays are (n_models, n_models)."""
 
     difference: Floats  # mean score of the first minus that of the second
@@ -200,39 +200,23 @@ class ModelPairs:
     p_worse: Floats
 
     @classmethod
-    def of(cls, found: Student, sign: float, rope: float) -> ModelPairs:
+    def of(cls, found: Student, sign: float, rope: float) -> ComparedPairs:
         """Of their differences; ``sign`` is 1 where larger scores are better, else -1."""
         low, high = found.interval(CONFIDENCE)
         posterior = replace(found, mean=sign * found.mean).posterior(rope)
         p = found.pvalue
         return cls(found.mean, low, high, p, adjusted_for_pairs(p), *posterior)
 
-    def against(self, best: int) -> dict[str, Floats]:
-        """The columns of differences from the best; the best itself is certain to equal itself."""
-        itself = dict.fromkeys(("difference", "difference_low", "difference_high"), 0.0)
-        itself |= dict.fromkeys(("p", "p_holm", "p_equal"), 1.0)
-        columns = {}
-        for name, own in itself.items():
-            columns[name] = getattr(self, PARTS.get(name, name))[:, best].copy()
-            columns[name][best] = own
-        return columns
-
-
-def student(values: Floats, ratio: float, rounding: Floats | None = None) -> Student:
-    """As `resampled`; a single split has a mean, but an unknown error."""
-    if values.shape[-1] > 1:
-        return resampled(values, ratio, rounding)
-    return Student(values[..., 0], np.full(values.shape[:-1], np.nan), 1)
-
 
 def _differences(values: Floats, ratio: float, folds: int, basis: MetricRange) -> Student:
     """Mean differences, none more certain than the rows behind the scores allow."""
     differences = ScoreTable(values, tuple(range(values.shape[1]))).differences()
-    found = student(differences.values, ratio, differences.rounding)
+    found = resampled(differences.values, ratio, differences.rounding)
     least = basis.error(found.mean) if basis.is_known else _error_of_signs(found, folds)
     least = np.where(basis.counted | (found.error == 0), least, 0.0)
-    np.fill_diagonal(least, 0.0)
-    return replace(found, error=np.maximum(found.error, least))
+    error = np.maximum(found.error, least)
+    np.fill_diagonal(error, 0.0)  # a model is certain to equal itself
+    return replace(found, error=error)
 
 
 def _error_of_signs(found: Student, folds: int) -> Floats:

@@ -307,28 +307,36 @@ def feature_rows(
     with its sign; ``auc`` and ``partners``, [name, correlation], are of the feature alone."""
     if not final:
         return []
-    features = _numbers_of(final, len(names))
-    weights = np.array(final["weights"], np.float64) * np.asarray(scale)[features]
+    weights = _coefficients(final, len(names)) * np.asarray(scale)
     rows = np.abs(weights).argmax(axis=0)
-    largest = weights[rows, np.arange(features.size)]
+    largest = weights[rows, np.arange(rows.size)]
     labels = classes[1:] if len(weights) == 1 else classes
-    order = np.argsort(-np.abs(largest), kind="stable")[:limit]
-    order = order[largest[order] != 0]
+    top = np.argsort(-np.abs(largest), kind="stable")[:limit]
+    top = top[largest[top] != 0]
+    rows, largest = rows[top], largest[top]
     told = final.get("largest") or {"features": (), "auc": (), "partners": ()}
     alone = {j: pair for j, *pair in zip(*told.values(), strict=True)}
-    often, agreeing = _in_folds(chosen, features[order], rows[order], largest[order], len(names))
+    often, agreeing = np.full(top.size, np.nan), np.full(top.size, np.nan)
+    folds = [_coefficients(each, len(names))[:, top] for each in chosen if each]
+    if folds:
+        used = np.sum([coef.any(axis=0) for coef in folds], axis=0)
+        same = [np.sign(coef[rows, np.arange(top.size)]) == np.sign(largest) for coef in folds]
+        often = used / len(folds)
+        np.divide(np.sum(same, axis=0), used, out=agreeing, where=used > 0)
     return [
         {
-            "feature": str(names[features[j]]),
-            "class": str(labels[rows[j]]),
-            "weight": float(largest[j]),
-            "sign": 1 if largest[j] > 0 else -1,
+            "feature": str(names[j]),
+            "class": str(labels[row]),
+            "weight": float(weight),
+            "sign": 1 if weight > 0 else -1,
             "frequency": frequency,
             "sign_agreement": agreement,
-            "auc": alone.get(int(features[j]), (np.nan,))[0],
-            "partners": [[str(names[k]), r] for k, r in alone.get(int(features[j]), (0, ()))[1]],
+            "auc": alone.get(j, (np.nan,))[0],
+            "partners": [[str(names[k]), r] for k, r in alone.get(j, (0, ()))[1]],
         }
-        for j, frequency, agreement in zip(order, often.tolist(), agreeing.tolist(), strict=True)
+        for j, row, weight, frequency, agreement in zip(
+            *(each.tolist() for each in (top, rows, largest, often, agreeing)), strict=True
+        )
     ]
 
 
@@ -337,21 +345,9 @@ def _numbers_of(used: Facts, n_features: int) -> NDArray[np.intp]:
     return np.arange(n_features) if listed is None else np.array(listed, np.intp)
 
 
-def _in_folds(
-    chosen: Sequence[Facts],
-    features: NDArray[np.intp],
-    rows: NDArray[np.intp],
-    weights: Array,
-    n_features: int,
-) -> tuple[Array, Array]:
-    """The share of the folds that use each feature, and of those the share with its sign."""
-    used, same = np.zeros(features.size), np.zeros(features.size)
-    known = [each for each in chosen if each]
-    for each in known:
-        listed = np.array(each["weights"], np.float64)
-        coef = np.zeros((len(listed), n_features))
-        coef[:, _numbers_of(each, n_features)] = listed
-        used += coef[:, features].any(axis=0)
-        same += np.sign(coef[rows, features]) == np.sign(weights)
-    shares = used / len(known) if known else np.full(features.size, np.nan)
-    return shares, np.divide(same, used, out=np.full(used.size, np.nan), where=used > 0)
+def _coefficients(used: Facts, n_features: int) -> Array:
+    """Those of all features, a row a class."""
+    listed = np.array(used["weights"], np.float64)
+    coef = np.zeros((len(listed), n_features))
+    coef[:, _numbers_of(used, n_features)] = listed
+    return coef

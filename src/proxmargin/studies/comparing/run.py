@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -361,17 +361,11 @@ class Performance:
 
     def performed(self) -> Comparison:
         """The comparison, of what is done and what is not yet."""
-        if self.kept is None:
-            return self._compared({})
-        with self.kept.opened() as setup:
-            self.setup = setup
-            return self._compared(dict(self.kept.outcomes))
-
-    def _compared(self, done: dict[tuple[str, int], Outcome]) -> Comparison:
-        ending = self._finish(done)
-        outcomes = [done[task.key] for task in self.tasks if task.key in done]
-        notes = self.kept.notes if self.kept is not None else []
-        return Comparison(self.setup, outcomes, ending, notes)
+        with nullcontext(self.setup) if self.kept is None else self.kept.opened() as setup:
+            done = {} if self.kept is None else dict(self.kept.outcomes)
+            ending = self._finish(done)
+            outcomes = [done[task.key] for task in self.tasks if task.key in done]
+            return Comparison(setup, outcomes, ending, self.kept.notes if self.kept else ())
 
     def _finish(self, done: dict[tuple[str, int], Outcome]) -> ComparisonEnding:
         """Take in the outcomes in the order of completion; how that ended."""

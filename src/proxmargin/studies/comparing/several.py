@@ -293,16 +293,12 @@ def _judged(
     alpha: float,
 ) -> SeveralComparisons:
     """The tests of a table, (n_datasets, n_models)."""
-    complete = np.flatnonzero(np.isfinite(scores).all(axis=0))
-    missing = np.setdiff1d(np.arange(len(models)), complete)
-    ranks = np.full(len(models), np.nan)
-    if complete.size:
-        whole = ScoreTable(scores[:, complete], tuple(complete)).ranks(larger)
-        ranks[complete] = whole.mean(axis=0)
-    order = [*complete[np.argsort(ranks[complete], kind="stable")], *missing]
-    names = tuple(models[each] for each in order)
-    kept = names[: complete.size]
-    tested = scores[:, order[: complete.size]]
+    complete, ranks = np.isfinite(scores).all(axis=0), np.full(len(models), np.nan)
+    if complete.any():
+        ranks[complete] = ScoreTable(scores[:, complete], ()).ranks(larger).mean(axis=0)
+    order = np.argsort(ranks, kind="stable")  # NaN last
+    names, count = tuple(models[each] for each in order), int(complete.sum())
+    kept, tested = names[:count], scores[:, order[:count]]
     tests: tuple[Friedman | None, Nemenyi | None] = (None, None)
     if min(tested.shape) > 1:
         tests = (
@@ -316,11 +312,11 @@ def _judged(
         metric=metric,
         larger_is_better=larger,
         alpha=alpha,
-        left_out=names[complete.size :],
+        left_out=names[count:],
         average_ranks=ranks[order],
         friedman=tests[0],
         nemenyi=tests[1],
-        notes=tuple(_notes(scores[:, missing], [models[each] for each in missing], datasets)),
+        notes=tuple(_notes(scores[:, order[count:]], names[count:], datasets)),
     )
 
 

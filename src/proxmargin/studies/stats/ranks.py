@@ -13,8 +13,8 @@ from proxmargin.data.inputs.parameters import check_choice, check_flag
 from proxmargin.runtime.types import Frame
 from proxmargin.studies.stats.scores import (
     Floats,
+    ModelPairs,
     check_fraction,
-    pairs_frame,
     ranks_with_ties,
     read_numbers,
     read_scores,
@@ -206,7 +206,7 @@ class Friedman:
 
 
 @dataclass(frozen=True)
-class Nemenyi:
+class Nemenyi(ModelPairs):
     """Nemenyi's comparisons of all pairs of models.
 
     Attributes
@@ -229,7 +229,6 @@ class Nemenyi:
     (1.353, (3, 3))
     """
 
-    names: tuple[str, ...]
     average_ranks: Floats
     pvalue: Floats
     critical_difference: float
@@ -248,8 +247,10 @@ class Nemenyi:
 
     def to_frame(self) -> Frame:
         """A row for each pair: first, second, first_rank, second_rank, pvalue."""
-        first, second = np.meshgrid(self.average_ranks, self.average_ranks, indexing="ij")
-        return pairs_frame(self.names, first_rank=first, second_rank=second, pvalue=self.pvalue)
+        frame, ranks = super().to_frame(), dict(zip(self.names, self.average_ranks, strict=True))
+        frame.insert(2, "first_rank", frame["first"].map(ranks))
+        frame.insert(3, "second_rank", frame["second"].map(ranks))
+        return frame
 
 
 def friedman(
@@ -372,7 +373,7 @@ MOST_EXACT = 200  # rows: 2^200 signs are counted by sums of ranks, of which the
 
 
 @dataclass(frozen=True)
-class SignedRanks:
+class SignedRanks(ModelPairs):
     """Signed-rank tests of all pairs of models.
 
     Attributes
@@ -394,16 +395,9 @@ class SignedRanks:
     (0.0, -2.201)
     """
 
-    names: tuple[str, ...]
     statistic: Floats
     zscore: Floats
     pvalue: Floats
-
-    def to_frame(self) -> Frame:
-        """A row for each pair: first, second, statistic, zscore, pvalue."""
-        return pairs_frame(
-            self.names, statistic=self.statistic, zscore=self.zscore, pvalue=self.pvalue
-        )
 
 
 def wilcoxon_signed_ranks(

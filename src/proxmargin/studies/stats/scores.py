@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Final, NamedTuple
@@ -133,15 +132,21 @@ def check_fraction(name: str, value: float, hint: str = "") -> float:
     return float(value)
 
 
-def pairs_frame(names: Sequence[str], **columns: Floats) -> Frame:
-    """A frame with a row for each pair of models, of matrices over pairs. Raises ImportError:
-    pandas is not installed."""
-    import pandas as pd
+@dataclass(frozen=True)
+class ModelPairs:
+    """What is known of all pairs of models: matrices, whose rows are the first of a pair."""
 
-    first, second = np.triu_indices(len(names), 1)
-    labels = np.asarray(names, dtype=object)
-    parts = {name: matrix[first, second] for name, matrix in columns.items()}
-    return pd.DataFrame({"first": labels[first], "second": labels[second], **parts})
+    names: tuple[str, ...]
+
+    def to_frame(self) -> Frame:
+        """A row for each pair, with first and second, and a column for each of the matrices."""
+        import pandas as pd
+
+        pairs = np.triu_indices(len(self.names), 1)
+        first, second = (np.asarray(self.names, dtype=object)[each] for each in pairs)
+        known = {name: each for name, each in vars(self).items() if np.ndim(each) == 2}
+        columns = {name: each[pairs] for name, each in known.items()}
+        return pd.DataFrame({"first": first, "second": second, **columns})
 
 
 def _is_integer(value: object) -> bool:
@@ -193,8 +198,11 @@ class Student:
 def resampled(values: Floats, test_ratio: float, rounding: Floats | None = None) -> Student:
     """The mean over splits, (..., n_splits), with the variance ``(1 / J + test_ratio) s^2`` of
     Nadeau and Bengio (2003): training sets overlap, and ``s^2 / J`` is too small by far. Values
-    that vary by no more than ``rounding`` are constant, with an error of zero."""
+    that vary by no more than ``rounding`` are constant, with an error of zero; of one split the
+    error is not known."""
     splits = values.shape[-1]
+    if splits == 1:
+        return Student(values[..., 0], np.full(values.shape[:-1], np.nan), 1)
     rounding = SAME * np.abs(values) if rounding is None else rounding
     constant = np.ptp(values, axis=-1) <= rounding.max(axis=-1)
     spread = np.where(constant, 0.0, values.std(axis=-1, ddof=1))
@@ -227,7 +235,7 @@ class ResampledInterval:
 
 
 @dataclass(frozen=True)
-class ResampledTTest:
+class ResampledTTest(ModelPairs):
     """Corrected resampled t-tests of all pairs of models.
 
     Attributes
@@ -251,21 +259,15 @@ class ResampledTTest:
     (0.03, 0.129)
     """
 
-    names: tuple[str, ...]
     difference: Floats
     low: Floats
     high: Floats
     statistic: Floats
     pvalue: Floats
 
-    def to_frame(self) -> Frame:
-        """A row for each pair: first, second, difference, low, high, statistic, pvalue."""
-        columns = ("difference", "low", "high", "statistic", "pvalue")
-        return pairs_frame(self.names, **{name: getattr(self, name) for name in columns})
-
 
 @dataclass(frozen=True)
-class BayesianTTest:
+class BayesianTTest(ModelPairs):
     """Posterior probabilities of all pairs of models.
 
     Attributes
@@ -286,15 +288,10 @@ class BayesianTTest:
     [[0.0, 0.72], [0.017, 0.0]]
     """
 
-    names: tuple[str, ...]
     better: Floats
     equal: Floats
     worse: Floats
     rope: float
-
-    def to_frame(self) -> Frame:
-        """A row for each pair: first, second, better, equal, worse."""
-        return pairs_frame(self.names, better=self.better, equal=self.equal, worse=self.worse)
 
 
 def corrected_resampled_interval(
