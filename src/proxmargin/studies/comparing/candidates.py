@@ -111,46 +111,39 @@ def named_candidates(
         found = [_given(name, each, known) for name, each in models.items()]
     else:
         several = isinstance(models, Iterable) and not isinstance(models, str)
-        asked = models if several else [models]
-        found = [e if isinstance(e, Candidate) else _known(e, known) for e in asked]
+        found = [_given(None, each, known) for each in (models if several else [models])]
     names = [candidate.name for candidate in found]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"models must name each model once, and at least one, got {names!r}")
     return [each.hurried() for each in found] if quick else found
 
 
-def _known(name: object, known: Mapping[str, Candidate]) -> Candidate:
-    if not isinstance(name, str):
+def _given(name: object, given: Estimator, known: Mapping[str, Candidate]) -> Candidate:
+    """The candidate for a name, an estimator or a candidate; ``name``: by which a mapping gives it,
+    else None."""
+    if name is not None and (not isinstance(name, str) or not name):
+        raise ValueError(f"models: names must be text, got {name!r}")
+    if isinstance(given, str):
+        if given not in known:
+            names = ", ".join(map(repr, known))
+            raise ValueError(f"there is no model {given!r} to compare; there are 'all', {names}")
+        given = known[given]
+    if isinstance(given, Candidate):
+        return given if name is None else replace(given, name=name)
+    if name is None:
         raise ValueError(
-            f"models: {type(name).__name__} is no name; give estimators by name: "
+            f"models: {type(given).__name__} is no name; give estimators by name: "
             "models={'mine': estimator}"
         )
-    if name not in known:
-        raise ValueError(
-            f"there is no model {name!r} to compare; there are 'all', {', '.join(map(repr, known))}"
-        )
-    return known[name]
-
-
-def _given(name: object, estimator: Estimator, known: Mapping[str, Candidate]) -> Candidate:
-    """The candidate for an entry of a mapping: estimator, name or candidate."""
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"models: names must be text, got {name!r}")
-    if isinstance(estimator, str):
-        return replace(_known(estimator, known), name=name)
-    if isinstance(estimator, Candidate):
-        return replace(estimator, name=name)
-    if isinstance(estimator, type) or not (
-        hasattr(estimator, "fit") and hasattr(estimator, "predict")
-    ):
+    if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "predict")):
         raise ValueError(f"models[{name!r}] must be a classifier with fit and predict")
-    if not is_classifier(estimator):
+    if not is_classifier(given):
         raise ValueError(
-            f"models[{name!r}] must be a classifier, and {type(estimator).__name__} is none for "
+            f"models[{name!r}] must be a classifier, and {type(given).__name__} is none for "
             "scikit-learn (is_classifier)"
         )
-    kernel = getattr(estimator, "kernel", "linear") != "linear"
-    return Candidate(name, partial(clone, estimator), Given(), is_kernel=kernel)
+    kernel = getattr(given, "kernel", "linear") != "linear"
+    return Candidate(name, partial(clone, given), Given(), is_kernel=kernel)
 
 
 MAJORITY_MODEL = Candidate(

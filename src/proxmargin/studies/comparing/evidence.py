@@ -210,8 +210,8 @@ class ComparedPairs:
 
 def _differences(values: Floats, ratio: float, folds: int, basis: MetricRange) -> Student:
     """Mean differences, none more certain than the rows behind the scores allow."""
-    differences = ScoreTable(values, tuple(range(values.shape[1]))).differences()
-    found = resampled(differences.values, ratio, differences.rounding)
+    differences, rounding = ScoreTable(values, ()).differences()
+    found = resampled(differences, ratio, rounding)
     least = basis.error(found.mean) if basis.is_known else _error_of_signs(found, folds)
     least = np.where(basis.counted | (found.error == 0), least, 0.0)
     error = np.maximum(found.error, least)

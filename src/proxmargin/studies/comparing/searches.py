@@ -15,7 +15,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.types import Array, Estimator, Record, Values
-from proxmargin.studies.comparing.metrics import HeldOutPredictions
 from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows
 
 Settings = Record
@@ -67,19 +66,6 @@ def fitted(model: Estimator, data: LabelledRows) -> Estimator:
     return model.fit(data.X, data.y, **given)
 
 
-def held_out(model: Estimator, data: LabelledRows, classes: Values) -> HeldOutPredictions:
-    """What a fitted model says about rows; ``classes`` are those of the whole data."""
-    labels, scores = said_of(model, data.X, classes)
-    return HeldOutPredictions(
-        codes=np.searchsorted(classes, data.y),
-        labels=labels,
-        classes=classes,
-        scores=scores,
-        weights=data.weights,
-        X=data.X,
-    )
-
-
 def said_of(model: Estimator, X: Values, classes: Values) -> tuple[NDArray[np.intp], Array | None]:
     """Numbers of the predicted classes, and the decision values (`_scores_of`), which are computed
     once for the margin models of this library, as those give the classes."""
@@ -98,12 +84,6 @@ def _scores_of(model: Estimator, X: Values, n_classes: int) -> Array | None:
     scores = np.asarray(model.decision_function(X), np.float64)
     expected = (X.shape[0],) if n_classes == 2 else (X.shape[0], n_classes)
     return scores if scores.shape == expected else None  # such as those of pairs of classes
-
-
-def own_probabilities(model: Estimator, X: Values) -> Array | None:
-    """The model's own probabilities, where it has them."""
-    own = hasattr(model, "predict_proba")
-    return np.asarray(model.predict_proba(X), np.float64) if own else None
 
 
 def features_used(model: Estimator) -> int:

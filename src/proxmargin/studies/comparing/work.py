@@ -30,8 +30,7 @@ from proxmargin.studies.comparing.searches import (
     coefficients,
     features_used,
     fitted,
-    held_out,
-    own_probabilities,
+    said_of,
 )
 from proxmargin.studies.reports.card import single_feature_auc
 
@@ -143,11 +142,7 @@ def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Ou
         judged = None
         if task.split is not None:
             test = data.rows(task.split.test).transformed(transformer)
-            judged = held_out(model, test, np.unique(data.y))
-            shares = own_probabilities(model, test.X)
-            if shares is None and choice.calibrator is not None and judged.scores is not None:
-                shares = choice.calibrator.probabilities(judged.scores)
-            judged = replace(judged, probabilities=shares)
+            judged = _held_out(model, test, np.unique(data.y), choice.calibrator)
         elif source == CALIBRATED:
             margin_model(model).calibrator_ = choice.calibrator
         scores = {} if judged is None else {each.name: each(judged) for each in metrics}
@@ -179,6 +174,20 @@ def perform(task: FoldTask, data: LabelledRows, metrics: Sequence[Metric]) -> Ou
         probabilities=source,
         estimator=whole if task.split is None else None,
     )
+
+
+def _held_out(
+    model: Estimator, data: LabelledRows, classes: Values, calibrator: Calibrator | None
+) -> HeldOutPredictions:
+    """What a fitted model says about rows; ``classes`` are those of the whole data."""
+    labels, scores = said_of(model, data.X, classes)
+    shares = None
+    if hasattr(model, "predict_proba"):
+        shares = np.asarray(model.predict_proba(data.X), np.float64)
+    elif calibrator is not None and scores is not None:
+        shares = calibrator.probabilities(scores)
+    codes = np.searchsorted(classes, data.y)
+    return HeldOutPredictions(codes, labels, classes, scores, shares, data.weights, data.X)
 
 
 def _searched(

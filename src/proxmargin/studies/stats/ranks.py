@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import chi2, f, norm, studentized_range
 
-from proxmargin.data.inputs.parameters import check_choice, check_flag
+from proxmargin.data.inputs.parameters import check_choice, check_flag, real_numbers
 from proxmargin.runtime.types import Frame
 from proxmargin.studies.stats.scores import (
     Floats,
     ModelPairs,
     check_fraction,
     ranks_with_ties,
-    read_numbers,
     read_scores,
 )
 
@@ -93,7 +92,7 @@ def holm(
     [0.03, 0.06, 0.06]
     """
     check_flag("higher_is_better", higher_is_better)
-    numbers = read_numbers(scores, "scores")
+    numbers = real_numbers("scores", scores)
     if numbers.ndim != 1:
         return against_control(scores, control=control, higher_is_better=higher_is_better)
     if control is not None:
@@ -448,12 +447,10 @@ def wilcoxon_signed_ranks(
     rows, models = table.values.shape
     if method == "exact" and rows > MOST_EXACT:
         raise ValueError(f"method='exact' is for up to {MOST_EXACT} rows; scores has {rows}")
-    differences = table.differences()
+    differences, roundings = table.differences()
     results = np.full((3, models, models), np.nan)
     for first, second in zip(*np.triu_indices(models, 1), strict=True):
-        values, rounding = (
-            part[first, second] for part in (differences.values, differences.rounding)
-        )
+        values, rounding = differences[first, second], roundings[first, second]
         # equal scores differ by zero exactly, whatever their size
         ranks = ranks_with_ties(np.abs(values), np.where(values == 0, 0.0, rounding))
         result = _two(values, ranks, method, correct_ties)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata, t
 
 from proxmargin.compiled.rounding import levels
-from proxmargin.data.inputs.parameters import check_flag, check_number
+from proxmargin.data.inputs.parameters import check_flag, check_number, real_numbers
 from proxmargin.runtime.types import Frame
 
 CONFIDENCE: Final = 0.95  # of intervals; tests are at the level 1 - CONFIDENCE
@@ -32,13 +32,6 @@ LEAST_ROWS = 2
 LARGEST = np.finfo(np.float64).max / 4  # so that differences of scores do not overflow
 
 
-class Differences(NamedTuple):
-    """Scores of each model minus those of each other one, (n_models, n_models, n_rows)."""
-
-    values: Floats  # zero where two scores are equal but for rounding
-    rounding: Floats  # differences are known up to this, relative to the larger of both scores
-
-
 @dataclass(frozen=True)
 class ScoreTable:
     """Scores of models, a row for a data set or a fold, and a column for a model."""
@@ -55,12 +48,14 @@ class ScoreTable:
         rounding = SAME * np.abs(self.values).max(axis=1, keepdims=True)
         return ranks_with_ties(-self.values if higher_is_better else self.values, rounding)
 
-    def differences(self) -> Differences:
+    def differences(self) -> tuple[Floats, Floats]:
+        """Scores of each model minus those of each other one, (n_models, n_models, n_rows), zero
+        where two are equal but for rounding, and up to what they are known."""
         columns = self.values.T
         sizes = np.abs(columns)
         rounding = SAME * np.maximum(sizes[:, None], sizes[None])
         values = columns[:, None] - columns[None]
-        return Differences(np.where(np.abs(values) <= rounding, 0.0, values), rounding)
+        return np.where(np.abs(values) <= rounding, 0.0, values), rounding
 
     def index(self, model: str | int | None) -> int:
         """The column of a model (None: the first): by name, or counted where no column has a number
@@ -86,7 +81,7 @@ def ranks_with_ties(values: Floats, rounding: Floats) -> Floats:
 def read_scores(scores: ArrayLike) -> ScoreTable:
     """A checked table of an array or a frame, (n_rows, n_models). ValueError: fewer than two models
     or rows, not real or finite, above a quarter of the largest number, a repeated name."""
-    values = read_numbers(scores, "scores")
+    values = real_numbers("scores", scores)
     if values.ndim != 2 or values.shape[1] < 2:
         raise ValueError(
             "scores must have a row for each data set or fold and a column for each of two models "
@@ -106,22 +101,6 @@ def read_scores(scores: ArrayLike) -> ScoreTable:
     if repeated:
         raise ValueError(f"scores has several columns of the same name: {', '.join(repeated)}")
     return table
-
-
-def read_numbers(values: ArrayLike, name: str) -> Floats:
-    """Real numbers, in double precision. Raises ValueError: not real numbers, rows of different
-    lengths, or masked entries."""
-    if np.ma.is_masked(values):
-        raise ValueError(
-            f"{name} has masked entries, and every entry counts: leave out their rows or columns"
-        )
-    try:
-        array = np.asarray(values)
-        if np.iscomplexobj(array):
-            raise TypeError("they are complex")
-        return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be real numbers: {error}") from error
 
 
 def check_fraction(name: str, value: float, hint: str = "") -> float:
@@ -222,10 +201,9 @@ class ResampledInterval:
     Examples
     --------
     >>> from proxmargin.stats import corrected_resampled_interval
-    >>> scores = [[0.91, 0.88], [0.94, 0.9], [0.9, 0.91], [0.93, 0.89], [0.95, 0.9]]
-    >>> result = corrected_resampled_interval(scores, test_share=0.2)
-    >>> result.mean.round(3).tolist(), result.low.round(3).tolist()
-    ([0.926, 0.896], [0.887, 0.875])
+    >>> result = corrected_resampled_interval([[0.9, 0.8], [0.8, 0.8]], test_share=0.2)
+    >>> result.mean.round(3).tolist()
+    [0.85, 0.8]
     """
 
     mean: Floats
@@ -330,7 +308,7 @@ def corrected_resampled_interval(
     (0.926, 0.887, 0.965)
     """
     confidence, ratio = check_fraction("confidence", confidence), _ratio(test_share)
-    values = read_numbers(scores, "scores")
+    values = real_numbers("scores", scores)
     if values.ndim not in (1, 2) or len(values) < 2 or not np.isfinite(values).all():
         raise ValueError(
             f"scores must be finite, with two rows or more; their shape is {values.shape}"
@@ -444,8 +422,8 @@ def _differences(scores: ArrayLike, test_share: float) -> tuple[tuple[str, ...],
     """Names of the models, and means of all differences."""
     ratio = _ratio(test_share)
     table = read_scores(scores)
-    differences = table.differences()
-    return table.names, resampled(differences.values, ratio, differences.rounding)
+    values, rounding = table.differences()
+    return table.names, resampled(values, ratio, rounding)
 
 
 def _ratio(test_share: float) -> float:
