@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 from sklearn.datasets import dump_svmlight_file, load_breast_cancer
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -135,6 +136,19 @@ class TestHeldOut:
         folds = StratifiedKFold(4, shuffle=True, random_state=0)
         scores = cross_val_score(HuberizedSVC(standardize=True), X, y, cv=folds)
         assert told["accuracy"] == pytest.approx(scores.mean())
+
+    def test_rows_of_one_group_are_not_many_to_the_interval(self, tmp_path, capsys):
+        rng = np.random.default_rng(0)
+        path, table = tmp_path / "patients.csv", pd.DataFrame({"a": 0.01 * rng.normal(size=160)})
+        table["patient"] = np.repeat([f"p{k}" for k in range(8)], 20)
+        table["y"] = np.where(np.repeat(np.arange(8) % 2, 20), "ill", "well")
+        table["a"] += table["y"] == "ill"
+        table.to_csv(path, index=False)
+        command = ["fit", str(path), "--model", "L2SVC", "--target", "y", "--cv", "4", "--json"]
+        assert main([*command, "--groups", "patient", "-q"]) == OK
+        held_out = json.loads(capsys.readouterr().out)["held_out"]
+        assert held_out["accuracy"] == 1.0
+        assert held_out["low"] == pytest.approx(binomtest(8, 8).proportion_ci().low)
 
     @pytest.mark.parametrize(("folds", "words"), [("1", "at least 2 folds"), ("150", "there are")])
     def test_folds_that_cannot_be_are_a_sentence(self, folds, words, training, capsys):

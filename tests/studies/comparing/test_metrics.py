@@ -10,6 +10,7 @@ from sklearn import metrics as theirs
 from proxmargin.studies.comparing.metrics import (
     DEFAULT_METRICS,
     HeldOutPredictions,
+    independent_samples,
     metric_of,
     metrics_of,
 )
@@ -117,3 +118,15 @@ def test_the_scoring_comes_first_and_nothing_twice():
     assert names == ["accuracy", "balanced_accuracy", "brier"]
     assert not metric_of("log_loss").larger_is_better
     assert metric_of("neg_log_loss").larger_is_better
+
+
+def test_samples_count_as_often_as_they_are_independent() -> None:
+    codes = np.array([0, 0, 0, 1, 1, 1])
+    assert independent_samples(codes, None, None).tolist() == [3, 3]
+    assert independent_samples(codes, None, np.array(["a", "a", "b", "c", "c", "c"])).tolist() == [
+        2,
+        1,
+    ]
+    # as many equal weights have a mean of the same variance
+    weighted = independent_samples(codes, np.array([1.0, 1, 1, 10, 1e-9, 1e-9]), None)
+    np.testing.assert_allclose(weighted, [3, 1])

@@ -21,6 +21,7 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as TheirSVC
@@ -197,6 +198,17 @@ class TestModels:
         assert (found.table.drop(index=MAJORITY).score_mean > 0.9).all()
         with pytest.raises(ValueError, match="is the name of a baseline"):
             compare(*cancer, models={MAJORITY: GaussianNB()}, baselines=True)
+
+    def test_baselines_take_weights_where_their_last_step_does(self, cancer):
+        X, y = (part[:200] for part in cancer)
+        weights = (np.arange(200) % 5 > 0).astype(float)
+        options = {"models": [QUICK], "baselines": True, "cv": 2, "progress": False}
+        found = compare(X, y, sample_weight=weights, **options)
+        removed = compare(X[weights > 0], y[weights > 0], **options)
+        np.testing.assert_allclose(found.folds.score, removed.folds.score)
+        neighbours = {"near": KNeighborsClassifier()}
+        with pytest.raises(ValueError, match="sample_weight: KNeighborsClassifier takes no"):
+            compare(X, y, models=neighbours, sample_weight=weights + 1, progress=False)
 
     def test_a_quick_comparison_has_fewer_models_and_folds(self):
         quick = named_candidates("all", quick=True)

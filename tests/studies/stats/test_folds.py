@@ -103,7 +103,7 @@ def test_masked_entries_are_refused() -> None:
         lambda: friedman(masked),
         lambda: holm(np.ma.masked_array([0.1, 0.2], mask=[True, False])),
     ):
-        with pytest.raises(ValueError, match="has masked entries"):
+        with pytest.raises(ValueError, match="has a masked entry in row"):
             call()
 
 

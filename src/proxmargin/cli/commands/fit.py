@@ -196,19 +196,18 @@ def held_out_accuracy(
     from proxmargin.models.selection.scoring import splitter_of, warn_of_ordered_rows
     from proxmargin.runtime.progress import ProgressBar
     from proxmargin.studies.comparing.evidence import Evidence
-    from proxmargin.studies.comparing.metrics import basis_of
+    from proxmargin.studies.comparing.metrics import basis_of, independent_samples
 
     X: Any = table.X
     y: Any = table.y
     folds, groups = arguments.cv, table.groups
     options.check_folds(arguments, table, "--cv", folds)
-    classes, counts = np.unique(y, return_counts=True)
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     refuse_small_classes(classes, counts, folds, f"--cv {folds} needs", ", or ask for fewer folds")
     weights = {} if table.weights is None else {"sample_weight": table.weights}
     cv = options.folds_of(arguments, folds)
     splits = splitter_of(cv, y, groups, arguments.seed).split(X, y, groups)
     if not options.to_choose(arguments):  # else the search of the choice says so
-        codes = np.unique(y, return_inverse=True)[1]
         warn_of_ordered_rows(cv, groups, X, codes, table.feature_names)
     scores = []
     with ProgressBar("cross-validation: folds", folds, shown=not arguments.quiet) as progress:
@@ -226,12 +225,13 @@ def held_out_accuracy(
                 judges = (accuracy_score, balanced_accuracy_score)
                 scores.append([score(y[test], found, **judging) for score in judges])
             progress.advance()
-    # as a comparison has it: over folds, and no shorter than the number of samples allows
+    # as a comparison has it: over folds, and no shorter than the independent samples allow
+    tested = independent_samples(codes, table.weights, groups)
     found = Evidence.of(
         np.array(scores)[:, :1],
         ["model"],
         test_ratio=1 / (folds - 1),
-        basis=basis_of("accuracy", counts),
+        basis=basis_of("accuracy", tested),
     )
     low, high = float(found.low[0]), float(found.high[0])
     accuracy, balanced = np.mean(scores, axis=0).tolist()

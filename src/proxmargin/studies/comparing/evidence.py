@@ -103,7 +103,7 @@ class Evidence:
         best, pairs, choice, price, equivalent = None, None, None, np.nan, []
         if picked.size:
             signed = sign * picked
-            own = [Traits() if traits is None else traits[each] for each in places]
+            own = [Traits() if traits is None else traits[each] for each in places.tolist()]
             best = highest(signed.mean(axis=0), own)
             found = _differences(picked, test_ratio, folds, basis)
             pairs = ComparedPairs.of(found, sign, ROPE * unit)
@@ -299,7 +299,7 @@ def recommended(
     # of two classes no machine for several that is no better than a model for two
     machines = np.array([each.is_multiclass for each in traits])
     allowed = np.flatnonzero(~(machines & (~distinguished & ~machines).any(axis=1)))
-    best = int(allowed[highest(means[allowed], [traits[each] for each in allowed])])
+    best = int(allowed[highest(means[allowed], [traits[each] for each in allowed.tolist()])])
     if not (np.isfinite(unit) and unit > 0.0 and scores.shape[0] > 1 and allowed.size > 1):
         return best
     features = np.maximum([each.features for each in traits], 1.0)[allowed]

@@ -337,6 +337,18 @@ _RANGES: dict[str, tuple[float, float, Callable[[Array], float] | None, bool]] =
 }
 
 
+def independent_samples(
+    codes: NDArray[np.intp], weights: Array | None, groups: Values | None
+) -> Array:
+    """Independent samples of each class: groups, where there are groups; of rows with weights as
+    many as have the variance of their mean (Kish 1965)."""
+    if groups is not None:
+        members = [np.unique(groups[codes == k]).size for k in range(codes.max() + 1)]
+        return np.array(members, np.float64)
+    shares = np.ones(codes.size) if weights is None else weights
+    return np.asarray(np.bincount(codes, shares) ** 2 / np.bincount(codes, shares**2))
+
+
 def basis_of(metric: str, class_sizes: Sequence[int] | ArrayLike) -> MetricRange:
     """What the scores of a metric rest on; nothing of an unknown one. ``class_sizes``: tested
     samples of each class, or groups, within which samples are not independent."""

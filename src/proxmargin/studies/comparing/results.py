@@ -198,13 +198,13 @@ class Ranking:
         stability = {name: each["stability"] for name, each in self.results.items()}
         stable = [name for name in known if not np.isnan(stability[name])]
         # of the model that one gets, where it is finished
-        final = {name: each.features_used for name, each in self.finals.items()}
-        features = {n: final.get(n, each["n_features"]) for n, each in self.results.items()}
+        features: dict[str, float] = {n: each["n_features"] for n, each in self.results.items()}
+        features |= {name: each.features_used for name, each in self.finals.items()}
         roles = {
             "recommended": evidence.recommended,
             "most accurate": evidence.best,
-            "simplest": min(known, key=features.__getitem__, default=None),
-            "most stable": max(stable, key=stability.__getitem__, default=None),
+            "simplest": min(known, key=lambda name: features[name], default=None),
+            "most stable": max(stable, key=lambda name: stability[name], default=None),
         }
         sign = 1.0 if self.setup.protocol.scoring.larger_is_better else -1.0
         return [

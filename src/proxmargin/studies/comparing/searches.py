@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils.validation import has_fit_parameter
 
+from proxmargin.models.selection.scoring import weight_argument
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.types import Array, Estimator, Record, Values
 from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows
@@ -56,11 +56,10 @@ def fitted(model: Estimator, data: LabelledRows) -> Estimator:
     """The model, fitted to weighted samples; with their groups if it splits them again."""
     given: Record = {}
     if data.weights is not None:
-        if not has_fit_parameter(model, "sample_weight") and not isinstance(model, BaseSearchCV):
-            raise ValueError(
-                f"sample_weight: {type(model).__name__} takes no weights; leave it out of models"
-            )
-        given["sample_weight"] = data.weights
+        try:
+            given[weight_argument(model)] = data.weights
+        except TypeError as error:
+            raise ValueError(f"sample_weight: {error}; leave it out of models") from error
     if data.groups is not None and isinstance(model, BaseSearchCV):
         given["groups"] = data.groups
     return model.fit(data.X, data.y, **given)

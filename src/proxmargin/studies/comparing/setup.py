@@ -30,7 +30,7 @@ from proxmargin.runtime.files import replaced, taken
 from proxmargin.runtime.types import Estimator, Facts, Record
 from proxmargin.solvers.resuming.journal import Identity
 from proxmargin.studies.comparing.candidates import MAJORITY_MODEL, Candidate
-from proxmargin.studies.comparing.metrics import Metric
+from proxmargin.studies.comparing.metrics import Metric, independent_samples
 from proxmargin.studies.comparing.rows import LabelledRows, TrainTestRows
 from proxmargin.studies.comparing.work import FoldTask, Outcome, perform
 
@@ -95,8 +95,7 @@ class Setup:
     splits: Sequence[Sequence[int]]
     # for each metric its values on the folds for always predicting the largest class
     majority: Mapping[str, Sequence[float]]
-    # independent samples of each class: groups, where there are groups
-    tested: Sequence[float]
+    tested: Sequence[float]  # independent samples of each class (`independent_samples`)
     codes: Sequence[int]  # class of each sample
     rows: Sequence[Sequence[int]]  # the test rows of the folds of the first repeat
     numbers: Sequence[int] | None = None  # of rows in the caller's data; None if none is left out
@@ -162,10 +161,6 @@ def setup_of(
     classes, codes, sizes = np.unique(data.y, return_inverse=True, return_counts=True)
     names = [f"x{j}" for j in range(data.n_features)] if data.names is None else data.names
     _, scale = moments(as_design(data.X), data.shares / data.shares.sum())
-    # of rows with weights as many as have the variance of their mean (Kish 1965)
-    tested = np.bincount(codes, data.shares) ** 2 / np.bincount(codes, data.shares**2)
-    if data.groups is not None:
-        tested = np.array([np.unique(data.groups[codes == k]).size for k in range(classes.size)])
     return Setup(
         protocol=protocol,
         models=[_facts_of(each) for each in candidates],
@@ -177,7 +172,7 @@ def setup_of(
         feature_scale=scale.tolist(),
         splits=[(each.repeat, each.train.size, each.test.size) for each in splits],
         majority=_majority(data, splits, metrics),
-        tested=tested.tolist(),
+        tested=independent_samples(codes, data.weights, data.groups).tolist(),
         codes=codes.tolist(),
         rows=[split.test.tolist() for split in splits if split.repeat == 0],
         numbers=None if data.numbers is None else data.numbers.tolist(),

@@ -40,10 +40,8 @@ class ControlComparison:
     Examples
     --------
     >>> from proxmargin.stats import against_control
-    >>> scores = [[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]]
-    >>> result = against_control(scores)
-    >>> result.control, result.names, result.adjusted.round(3).tolist()
-    ('model 0', ('model 1', 'model 2'), [0.083, 0.019])
+    >>> against_control([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8]]).names
+    ('model 1', 'model 2')
     """
 
     control: str
@@ -184,10 +182,8 @@ class Friedman:
     Examples
     --------
     >>> from proxmargin.stats import friedman
-    >>> scores = [[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]]
-    >>> result = friedman(scores)
-    >>> result.average_ranks.round(2).tolist(), round(result.pvalue, 4)
-    ([1.17, 2.17, 2.67], 0.0302)
+    >>> friedman([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8]]).average_ranks.tolist()
+    [1.25, 2.0, 2.75]
     """
 
     names: tuple[str, ...]
@@ -222,10 +218,8 @@ class Nemenyi(ModelPairs):
     Examples
     --------
     >>> from proxmargin.stats import nemenyi
-    >>> scores = [[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]]
-    >>> result = nemenyi(scores)
-    >>> round(result.critical_difference, 3), result.pvalue.shape
-    (1.353, (3, 3))
+    >>> nemenyi([[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8]]).groups()
+    [(0, 1, 2)]
     """
 
     average_ranks: Floats
@@ -388,10 +382,8 @@ class SignedRanks(ModelPairs):
     Examples
     --------
     >>> from proxmargin.stats import wilcoxon_signed_ranks
-    >>> scores = [[9, 8, 7], [8, 9, 6], [7, 6, 5], [9, 7, 8], [8, 7, 6], [9, 6, 7]]
-    >>> result = wilcoxon_signed_ranks(scores)
-    >>> float(result.statistic[0, 2]), round(float(result.zscore[0, 2]), 3)
-    (0.0, -2.201)
+    >>> float(wilcoxon_signed_ranks([[9, 8], [8, 9], [7, 6], [9, 7]]).statistic[0, 1])
+    2.0
     """
 
     statistic: Floats
