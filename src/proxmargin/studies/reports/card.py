@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from itertools import chain
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu, rankdata
 
-from proxmargin.data.inputs.kinds import Features
 from proxmargin.runtime.types import Matrix, Record, Values
 
 # entries of a block of columns in float64: 16 MB, so that a few of them fit beside any data
@@ -96,7 +95,7 @@ def data_card(X: Any, y: Values, feature_names: Names | None = None) -> Record:
     card: Record = {
         "n_samples": int(X.shape[0]),
         "n_features": int(X.shape[1]),
-        "sparse": bool(_is_sparse(X)),
+        "sparse": _is_sparse(X),
         "density": float(X.nnz / np.prod(X.shape)) if _is_sparse(X) else None,
         "classes": [
             {"label": str(label), "count": int(count)}
@@ -118,12 +117,10 @@ def data_card(X: Any, y: Values, feature_names: Names | None = None) -> Record:
         "separating": separating,
         "suspects": [*_orders(in_row_order, names), *separators],
     }
-    about = _about_rows(card), _about_columns(card), _about_suspects(card)
-    findings = chain.from_iterable(about)
-    return {**card, "findings": [{"what": w, "advice": a} for w, a in findings]}
+    return {**card, "findings": [{"what": w, "advice": a} for w, a in _findings(card)]}
 
 
-def _is_sparse(X: Features) -> bool:
+def _is_sparse(X: object) -> bool:  # which tells mypy nothing
     return bool(sp.issparse(X))
 
 
@@ -179,33 +176,34 @@ def _separators(
         by_column = by_row[screened].tocsc() if _is_sparse(by_row) else by_row[screened]
         codes = codes[screened]
     members = np.eye(labels.size)[codes]
-    # with two classes the second curve is the first, turned round
-    areas = single_feature_auc(by_column, members[:, -1:] if labels.size == 2 else members)
-    sides = np.maximum(areas, 1 - areas)
-    best = np.where(np.isnan(sides).all(axis=0), 0.0, np.nanmax(np.nan_to_num(sides), axis=0))
+    between = "{} from the other classes"
+    if labels.size == 2:  # the second curve is the first, turned round
+        members, labels, between = members[:, 1:], labels[1:], "the two classes"
+    areas = single_feature_auc(by_column, members)
+    sides = np.nan_to_num(np.maximum(areas, 1 - areas))
+    best = sides.max(axis=0)
     count, found = int(np.count_nonzero(best >= SUSPICIOUS_AUC)), []
     for j in np.argsort(-best, kind="stable")[: min(count, LISTED)]:
-        k = int(np.nanargmax(sides[:, j]))
-        label = labels[-1] if labels.size == 2 else labels[k]
-        column = by_column[:, [j]].toarray()[:, 0] if _is_sparse(by_column) else by_column[:, j]
-        inside = members[:, -1 if labels.size == 2 else k] > 0
-        if inside.all() or not inside.any():
-            continue
+        k = int(sides[:, j].argmax())
+        column, inside = _column(by_column, j), members[:, k] > 0
         test = mannwhitneyu(column[inside], column[~inside], nan_policy="omit")
         if test.pvalue * areas.size < CHANCE:
             auc = float(sides[k, j])
-            between = "the two classes" if labels.size == 2 else f"{label} from the other classes"
             how = "perfectly" if auc == 1 else "almost perfectly"
             found.append(
                 {
                     "feature": names[j],
-                    "what": f"alone separates {between} {how} (AUC {auc:.3f})",
-                    "class": str(label),
+                    "what": f"alone separates {between.format(labels[k])} {how} (AUC {auc:.3f})",
+                    "class": str(labels[k]),
                     "auc": auc,
                     "advice": OF_MANY if count >= MANY else OF_FEW,
                 }
             )
     return (count if found else 0), found
+
+
+def _column(X: Any, j: int) -> Values:
+    return X[:, [j]].toarray()[:, 0] if _is_sparse(X) else X[:, j]
 
 
 OF_FEW = (
@@ -218,7 +216,7 @@ OF_MANY = (
 )
 
 
-def _about_rows(card: Record) -> Iterator[tuple[str, str]]:
+def _findings(card: Record) -> Iterator[tuple[str, str]]:
     copies, conflicting = (card["duplicate_rows"][key] for key in ("count", "conflicting"))
     if conflicting:
         yield (
@@ -243,9 +241,6 @@ def _about_rows(card: Record) -> Iterator[tuple[str, str]]:
             f"Class {rare['label']} has only {_counted(rare['count'], 'sample', 'samples')}.",
             "Read scores with care: one sample more or less changes them visibly.",
         )
-
-
-def _about_columns(card: Record) -> Iterator[tuple[str, str]]:
     missing, constant, twins = card["missing"], card["constant"], card["duplicate_columns"]
     if missing["entries"]:
         features = _counted(missing["count"], "feature", "features")
@@ -265,11 +260,8 @@ def _about_columns(card: Record) -> Iterator[tuple[str, str]]:
             + " another one exactly.",
             "Keep one of each: sparse models pick one of them arbitrarily.",
         )
-
-
-def _about_suspects(card: Record) -> Iterator[tuple[str, str]]:
-    """One pair a kind: the features of a kind share their advice."""
     suspects = card["suspects"]
+    # the features of a kind share their advice
     for advice in dict.fromkeys(each["advice"] for each in suspects):
         kin = [each for each in suspects if each["advice"] == advice]
         first = f"{kin[0]['feature']} {kin[0]['what']}"
@@ -328,14 +320,11 @@ def _signs(
 
 def _separates(X: Any, y: Values, j: int) -> bool:
     """Whether each class has an interval of the feature to itself."""
-    column = X[:, [j]].toarray()[:, 0] if hasattr(X, "tocsr") else X[:, j]
+    column = _column(X, j)
     known = ~np.isnan(column)
-    codes = np.unique(y[known], return_inverse=True)[1]
-    order = np.lexsort((codes, column[known]))
-    values, codes = column[known][order], codes[order]
-    borders = np.flatnonzero(np.diff(codes))
-    tied = bool(np.any(values[borders] == values[borders + 1]))
-    return borders.size == codes.max(initial=0) > 0 and not tied
+    groups = (column[known & (y == label)] for label in np.unique(y[known]))
+    ends = sorted((group.min(), group.max()) for group in groups)
+    return len(ends) > 1 and all(left[1] < right[0] for left, right in pairwise(ends))
 
 
 def _listed(names: Sequence[str]) -> str:
