@@ -210,3 +210,51 @@ class TestSigns:
         assert err.count("warning") == 1
         assert "'share' with '%'" in err
         assert "warning" not in scores(shares, capsys, "plain.csv")[1]
+
+
+class TestCodesInNewDataAlone:
+    """Numbers far from those of the training table, which a model would take for measurements."""
+
+    @pytest.mark.parametrize(
+        ("rows", "told"),
+        [
+            ("999,2\n30,2\n", ["'age' holds 999 in 1 row (20 to 78 in training)", "age=999"]),
+            ("30,-9\n40,2\n30,-9\n", ["'dose' holds -9 in 2 rows", "dose=-9"]),
+            ("5000,2\n5000,2\n", ["'age' holds 5000 in 2 rows", "age=5000"]),
+            ("30,99\n-1,2\n", ["'age' holds -1", "'dose' holds 99 in 1 row", "age=-1", "dose=99"]),
+        ],
+    )
+    def test_they_are_told_once_and_read_by_what_is_named(self, ages, capsys, rows, told):
+        fitted(ages, capsys, "--missing", "age=-9,dose=99")
+        model = load_model(ages / "m.pmz")
+        del model.table_options_  # by which some of these would be missing
+        save_model(model, ages / "m.pmz")
+        (ages / "other.csv").write_text("age,dose\n" + rows)
+        _, err = scores(ages, capsys, "other.csv")
+        assert err.count("look like codes of missing cells") == 1
+        assert all(each in err for each in told)
+        typed = [word for each in told if "=" in each for word in ("--missing", each)]
+        assert " ".join(typed) in err
+        assert "look like codes" not in scores(ages, capsys, "other.csv", *typed)[1]
+
+    def test_numbers_near_those_of_the_training_table_are_none(self, ages, capsys):
+        fitted(ages, capsys, "--missing", "age=-9,dose=99")
+        (ages / "other.csv").write_text("age,dose\n88,9\n99,9\n85.5,0\n")
+        assert "codes" not in scores(ages, capsys, "other.csv")[1]
+
+    def test_codes_are_told_of_models_that_know_no_training_table(self, ages, capsys):
+        fitted(ages, capsys, "--missing", "age=-9,dose=99")
+        model = load_model(ages / "m.pmz")
+        del model.table_ranges_
+        save_model(model, ages / "m.pmz")
+        rows = "".join(f"{30 + k},2\n" for k in range(8))
+        (ages / "other.csv").write_text(f"age,dose\n999,2\n{rows}999,3\n")
+        assert "'age' holds 999 in 2 rows" in scores(ages, capsys, "other.csv")[1]
+
+    def test_forged_ranges_are_refused(self, ages, capsys):
+        fitted(ages, capsys)
+        model = load_model(ages / "m.pmz")
+        for wrong in ([], [[1, 2]], [[1, 2], [0, 3]], [["a", 1], [2, 3]], {"x": 1}, 3, [[1], [2]]):
+            forge = forged_file(ages, model, lambda plain, w=wrong: plain.update(ranges=w))
+            with pytest.raises(ModelFileError, match="ranges"):
+                load_model(forge)

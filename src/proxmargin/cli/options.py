@@ -333,7 +333,9 @@ def dialect_of(arguments: argparse.Namespace) -> Dialect:
 
 def keep_table_options(model: Estimator, arguments: argparse.Namespace, table: Table) -> None:
     """Keep with a model what cells of its training table stand for, for other tables: not how the
-    file was written."""
+    file was written; and between which numbers they are."""
+    from proxmargin.files.tables.features import extremes
+
     kept = {
         "missing": dialect_of(arguments).missing,
         "signs": table.signs,
@@ -342,6 +344,11 @@ def keep_table_options(model: Estimator, arguments: argparse.Namespace, table: T
     }
     if any(kept.values()):
         model.table_options_ = {name: value for name, value in kept.items() if value}
+    if table.feature_names is not None and not hasattr(table.X, "tocsr"):
+        ends = extremes(table.X).tolist()
+        import numpy as np
+
+        model.table_ranges_ = np.array([[float(f"{end:.6g}") for end in each] for each in ends])
 
 
 def number(text: str, what: str = "a number") -> float:

@@ -176,3 +176,78 @@ def test_a_model_knows_what_it_wants():
     table = read_for_model("iris", model)
     np.testing.assert_array_equal(table.X, read_data("iris").X[:, 3:])
     assert table.y.shape == (150,)
+
+
+class TestSpelling:
+    """Names that differ only in case, blanks and what R writes in the place of other marks."""
+
+    NAMES = ["mean radius", "1007_s_at", "HLA-A", "sex=f", "sex=m"]
+    MODEL = SimpleNamespace(feature_names_in_=NAMES, n_features_in_=5)
+
+    @pytest.mark.parametrize("kind", ["csv", "npz"])
+    def test_columns_of_the_model_are_found_and_that_is_said(self, tmp_path, new_csv, kind):
+        if kind == "csv":
+            path = new_csv("Sex,HLA.A,X1007_s_at,Mean.Radius\nf,1,2,3\nm,4,5,6\n")
+        else:
+            path, X = tmp_path / "new.npz", np.array([[1, 0, 1, 2, 3], [0, 1, 4, 5, 6.0]])
+            names = ["sex=f", "sex=m", "HLA_A", "1007.s.at", "mean-radius"]
+            np.savez(path, X=X, feature_names=names)
+        table = read_for_model(path, self.MODEL)
+        np.testing.assert_array_equal(table.X, [[3, 2, 1, 1, 0], [6, 5, 4, 0, 1]])
+        assert table.feature_names == self.NAMES
+        (said,) = [note for note in table.notes if "written otherwise" in note]
+        assert "is 'mean radius'" in said
+        assert "is 'HLA-A'" in said
+
+    @pytest.mark.parametrize("header", ["CD4.,b", "CD4-,CD4_,b", "cd4,CD4 .,b"])
+    def test_what_could_be_another_one_is_none(self, new_csv, header):
+        model = SimpleNamespace(feature_names_in_=["CD4+", "CD4"], n_features_in_=2)
+        row = ",".join("1" for _ in header.split(","))
+        with pytest.raises(DataError, match=r"not in the file: 'CD4\+'"):
+            read_for_model(new_csv(f"{header}\n{row}\n{row}\n"), model)
+        two = SimpleNamespace(feature_names_in_=["a.b", "a_b"], n_features_in_=2)
+        with pytest.raises(DataError, match=r"not in the file: 'a_b'"):
+            read_for_model(new_csv("a.b,A-B\n1,2\n3,4\n"), two)
+
+    def test_options_of_the_training_table_reach_them(self, new_csv):
+        model = SimpleNamespace(
+            feature_names_in_=["my age", "b"],
+            n_features_in_=2,
+            table_options_={"missing": ("my age=-9",), "signs": ("b=%",)},
+            fills_blanks=True,
+        )
+        table = read_for_model(new_csv("My.Age,B\n-9,1%\n30,2%\n"), model)
+        np.testing.assert_array_equal(table.X, [[np.nan, 1], [30, 2]])
+
+    def test_samples_of_labels_are_joined_unless_two_are_alike(self, tmp_path, new_csv):
+        data = new_csv("sample,a\nTCGA-02-01,1\nTCGA-02-02,2\nTCGA-02-03,3\n")
+        labels = tmp_path / "l.csv"
+        labels.write_text("id,y\ntcga.02.03,u\nTCGA.02.01,v\nTCGA.02.02,u\n")
+        table = read_data(data, labels=labels)
+        assert table.y.tolist() == ["v", "u", "u"]
+        assert any(
+            "3 names written otherwise: 'TCGA.02.01' is 'TCGA-02-01'" in n for n in table.notes
+        )
+        labels.write_text("id,y\nTCGA.02.03,u\nTCGA-02-03,u\nTCGA-02-01,v\nTCGA-02-02,u\n")
+        assert read_data(data, labels=labels).y.tolist() == ["v", "u", "u"]
+
+    def test_a_role_that_is_typed_otherwise_names_the_column(self, new_csv):
+        with pytest.raises(DataError, match=r"no column 'my group'.*target='My\.Group'"):
+            read_data(new_csv("a,My.Group,c\n1,u,2\n2,v,3\n"), target="my group")
+
+
+def test_sparse_matrices_for_levels_must_fit_into_memory(tmp_path, monkeypatch):
+    pytest.importorskip("sklearn")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    from proxmargin import SVC
+
+    X = np.arange(12.0).reshape(6, 2) % 3
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), SVC()).fit(X, [0, 1] * 3)
+    path = tmp_path / "new.svm"
+    path.write_text("0 1:1 2:2\n1 1:2\n")
+    assert read_for_model(path, model).X.shape == (2, 2)
+    monkeypatch.setattr("proxmargin.files.tables.table.shortage", lambda size: f"{size} bytes")
+    with pytest.raises(DataError, match="2 rows of 2 features need 64 bytes"):
+        read_for_model(path, model)

@@ -335,6 +335,7 @@ SIGNATURE = "model.sig"
 OPTIONAL = frozenset({"calibrator", "models", "imputed"})
 # of models whose training table was read with options that hold for other tables, too
 TABLE = "table"
+RANGES = "ranges"  # of its numbers
 # of one estimator
 CONTENT = frozenset({"estimator", "settings", "fitted", "certificate"})
 _KEYS = CONTENT | {"format", "version", "proxmargin", "members"}
@@ -377,7 +378,8 @@ def read_manifest(archive: Archive, verify: Verify | None) -> Record:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"its {MANIFEST} does not describe a proxmargin model")
     _refuse_other_version(manifest)
-    if set(manifest) - OPTIONAL - {TABLE} != _KEYS or type(manifest["proxmargin"]) is not str:
+    unlike = set(manifest) - OPTIONAL - {TABLE, RANGES} != _KEYS
+    if unlike or type(manifest["proxmargin"]) is not str:
         raise ModelFileError(f"its {MANIFEST} lacks entries or has unknown ones")
     _check_members(archive, manifest["members"])
     return manifest

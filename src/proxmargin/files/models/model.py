@@ -34,6 +34,7 @@ from proxmargin.files.models.archive import (
     ESTIMATORS,
     MANIFEST,
     OPTIONAL,
+    RANGES,
     SIGNATURE,
     TABLE,
     Sign,
@@ -57,7 +58,7 @@ from proxmargin.models.fitting.registry import CROSS_VALIDATED
 from proxmargin.models.selection.calibrators import Calibrator
 from proxmargin.optimality.certificates.certificate import CertificateList
 from proxmargin.runtime.brief import brief
-from proxmargin.runtime.types import Estimator, Record
+from proxmargin.runtime.types import Estimator, Record, Values
 
 
 def _refilled(model: Estimator, imputed: Estimator) -> Estimator:
@@ -108,6 +109,8 @@ CERTIFIED = (
 )
 # what the training table was read with, and others are, too
 TABLE_OPTIONS = "table_options_"
+# the extremes of its numbers: shape (2, n_features)
+TABLE_RANGES = "table_ranges_"
 TOP_FEATURES = 10  # that the facts about a model name
 
 OF_SEVERAL = {"CalibratedMargin": "calibrates", "DDAGClassifier": "pairs_of"}
@@ -163,6 +166,8 @@ def save_model(
     content, arrays = _content(estimator)
     if options := getattr(estimator, TABLE_OPTIONS, None):
         content[TABLE] = CODEC.encode(options, TABLE_OPTIONS)
+    if hasattr(estimator, TABLE_RANGES):
+        content[RANGES] = CODEC.encode(getattr(estimator, TABLE_RANGES).tolist(), TABLE_RANGES)
     document = document_of(content, arrays)
     signature = None if sign is None else sign(document)
     if not isinstance(signature, bytes | None):
@@ -309,6 +314,8 @@ def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, Record]:
             raise ModelFileError("it holds members that do not belong to a model")
         if TABLE in manifest:
             setattr(estimator, TABLE_OPTIONS, _table_options(manifest[TABLE]))
+        if RANGES in manifest:
+            setattr(estimator, TABLE_RANGES, _ranges(manifest[RANGES], estimator.n_features_in_))
     return estimator, manifest
 
 
@@ -328,6 +335,17 @@ def _table_options(plain: object) -> Record:
     if not sound:
         raise ModelFileError("its table options are none of a table")
     return dict(found)
+
+
+def _ranges(plain: object, width: int) -> Values:
+    """The extremes of the numbers of the training table."""
+    try:
+        found = np.array(CODEC.decode(plain, TABLE_RANGES), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelFileError(f"its ranges of a table are none ({brief(error)})") from error
+    if found.shape != (2, width) or (found[0] > found[1]).any():
+        raise ModelFileError("its ranges of a table are not two numbers a feature")
+    return found
 
 
 def _unfitted(name: object, plain: object) -> Estimator:

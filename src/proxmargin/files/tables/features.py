@@ -31,7 +31,7 @@ from proxmargin.files.tables.cells import (
 )
 from proxmargin.files.tables.contents import FeatureMatrix, Table, TableRequest
 from proxmargin.runtime.memory import shortage
-from proxmargin.runtime.types import Column, Frame, Matrix, Values
+from proxmargin.runtime.types import Column, Frame, Values
 
 _ID_NAME = re.compile(
     r"(?i:(^|[\W_])(id|ids|no|nr|number|code|key|name|names|barcode|accession|mrn)"
@@ -44,6 +44,8 @@ _TOTAL = re.compile(
 )
 # numbers that stand for missing cells in surveys and registers, where they are many and apart
 _CODES = (*(-int(d * k) for d in "789" for k in (1, 2, 3, 4, 5)), 888, 999, 8888, 9999, 99999)
+# and what else does where the other numbers are known
+_CODES_APART = (*_CODES, -1, *(int(d * k) for d in "789" for k in (1, 2, 3, 4, 5)))
 _CODED = 0.01  # of the rows at least
 _FEW_ROWS = 5
 _MOST_LEVELS = 20  # of a column most of whose cells differ
@@ -222,56 +224,62 @@ def warn_of_levels(frame: Frame, source: str) -> None:
         )
 
 
-def extremes(X: Any) -> tuple[Values, Values]:
-    """The least and the largest entry of each column, NaN where it has none."""
+def extremes(X: Any) -> Values:
+    """The least and the largest entry of each column, NaN where it has none: shape (2, n)."""
     if hasattr(X, "tocsr"):
-        return X.nanmin(axis=0).toarray().ravel(), X.nanmax(axis=0).toarray().ravel()
+        return np.array([X.nanmin(axis=0).toarray().ravel(), X.nanmax(axis=0).toarray().ravel()])
     with np.errstate(invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # columns without any number
-        return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+        return np.array([np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)])
 
 
 def suspected_codes(
-    X: Values, names: Sequence[str], ends: tuple[Values, Values]
-) -> dict[str, tuple[int, int]]:
-    """Columns in which a usual code of missing cells is apart from all other numbers, the code, and
-    in how many rows; ``ends``: their extremes."""
-    found: dict[str, tuple[int, int]] = {}
-    if len(X) < _FEW_ROWS:
+    X: Values, names: Sequence[str], ends: Values, known: Values | None = None
+) -> dict[str, tuple[str, int]]:
+    """Columns in which a code of missing cells is far from all other numbers, the code, and in how
+    many rows; ``ends``: their extremes. If those of the training data are ``known``, a usual code
+    that is far from these is told wherever it is, and other whole numbers if they are repeated."""
+    found: dict[str, tuple[str, int]] = {}
+    if known is None and len(X) < _FEW_ROWS:
         return found
-    for j in np.flatnonzero(np.isin(ends[0], _CODES) | np.isin(ends[1], _CODES)).tolist():
-        column = X[:, j]
-        others = column[~np.isin(column, _CODES) & ~np.isnan(column)]
-        if not others.size:
-            continue
+    usual = np.isin(ends, _CODES if known is None else _CODES_APART)
+    at = np.flatnonzero(usual.any(axis=0)) if known is None else np.arange(len(names))
+    others = known
+    if others is None:
+        others = extremes(np.where(np.isin(X[:, at], _CODES), np.nan, X[:, at]))
+    with np.errstate(invalid="ignore"):
         # halved, as the difference of the largest numbers is no number
-        low, high = others.min() / 2, others.max() / 2
-        for code in (ends[0][j], ends[1][j]):
-            count = int(np.count_nonzero(column == code))
-            below = code < 0 <= low or code / 2 < low - (high - low)
-            apart = below or code / 2 > high + (high - low)
-            if code in _CODES and count >= max(2, _CODED * len(X)) and apart and high - low > 0.5:
-                found[names[j]] = int(code), count
+        (low, high), (least, most) = others / 2, ends[:, at] / 2
+        below = ((least < 0) & (low >= 0)) | (least < low - (high - low))
+        far = np.array([below, most > high + (high - low)])
+        far &= high - low > (0.5 if known is None else 0.0)
+    for k, end in np.argwhere(far.T).tolist():
+        j = at[k]
+        code = ends[end, j]
+        count = int(np.count_nonzero(X[:, j] == code))
+        many = count >= max(2, _CODED * len(X))
+        if usual[end, j] and many if known is None else usual[end, j] or (many and code % 1 == 0):
+            found[names[j]] = f"{code:.15g}", count
     return found
 
 
-def warn_of_numbers(X: Matrix, names: Sequence[str], source: str) -> None:
-    """Warn, once each, of numbers that look like codes of missing cells, and where every feature
-    has one value."""
-    low, high = extremes(X)
-    if len(low) and X.shape[0] > 1 and not (low != high)[~np.isnan(low)].any():
-        warn(
-            f"{source}: {plural(len(low), 'feature')}, and one value in all rows of each: no model "
-            "can tell classes apart by them; check which columns were read (proxmargin info)."
-        )
-    found = {} if sp.issparse(X) or not names else suspected_codes(X, names, (low, high))
-    if found:
-        words = [f"{name}={code}" for name, (code, _) in found.items()]
-        cells = (f"{name!r} holds {code} in {n} rows" for name, (code, n) in found.items())
-        warn(
-            f"{source}: numbers that look like codes of missing cells: {listed(cells, quote=False)}"
-            f"; if they are, read them so (missing={_one(words)!r})."
-        )
+def _warn_of_codes(
+    X: Values, names: Sequence[str], source: str, ends: Values, known: Values | None
+) -> None:
+    """Warn, once, of numbers that look like codes of missing cells (see `suspected_codes`)."""
+    found = suspected_codes(X, names, ends, known)
+    if not found:
+        return
+    words = [f"{name}={code}" for name, (code, _) in found.items()]
+    cells = [f"{name!r} holds {code} in {plural(n, 'row')}" for name, (code, n) in found.items()]
+    if known is not None:
+        of = dict(zip(names, known.T.tolist(), strict=True))
+        ranges = ("{:.6g} to {:.6g}".format(*of[name]) for name in found)
+        cells = [f"{c} ({r} in training)" for c, r in zip(cells, ranges, strict=True)]
+    warn(
+        f"{source}: numbers that look like codes of missing cells: {listed(cells, quote=False)}"
+        f"; if they are, read them so (missing={_one(words)!r})."
+    )
 
 
 # -- the matrix --------------------------------------------------------------------------------
@@ -435,15 +443,18 @@ def _refuse_cells(mask: Any, source: str, kind: str, way_out: str) -> None:
         )
 
 
-def of_modest_numbers(table: Table) -> Table:
-    """The table. Raises DataError for a number beyond those that every model takes: by its data row
-    (from 1) and the name of its column."""
+def checked(table: Table, known: Values | None = None, *, training: bool = True) -> Table:
+    """The table. Warns, once each, where every feature of training data has one value, and of
+    numbers that look like codes of missing cells; ``known``: the extremes of the training data.
+    DataError: a number is beyond those that every model takes, by its data row (from 1) and the
+    name of its column."""
     X: Any = table.X
     names = table.feature_names
     if hasattr(X, "dtypes"):  # with the text that a model takes
         X = X.select_dtypes("number")
         names, X = [*X], X.to_numpy(dtype=np.float64)
-    low, high = (each.astype(np.float64) for each in extremes(X))
+    ends = extremes(X).astype(np.float64)
+    low, high = ends
     wide = np.flatnonzero((high > AS_THEY_ARE.most) | (low < -AS_THEY_ARE.most))
     if wide.size:
         columns = X[:, wide].toarray() if sp.issparse(table.X) else X[:, wide]
@@ -457,4 +468,12 @@ def of_modest_numbers(table: Table) -> Table:
             f"from 1): products of numbers beyond {AS_THEY_ARE.most:g} overflow; rescale the "
             f"column, or read the number as missing where it stands for that{code}."
         )
+    if training and len(low) and X.shape[0] > 1 and not (low != high)[~np.isnan(low)].any():
+        warn(
+            f"{table.source}: {plural(len(low), 'feature')}, and one value in all rows of each: no "
+            "model can tell classes apart by them; check which columns were read (proxmargin info)."
+        )
+    if names is not None and not sp.issparse(X):
+        known = known if known is not None and known.shape == ends.shape else None
+        _warn_of_codes(X, names, table.source, ends, known)
     return table

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import NoReturn
 
 from proxmargin.files.errors import DataError, listed, plural
+from proxmargin.files.tables.cells import is_number, normal_form
 from proxmargin.files.tables.labels import TARGET_NAMES
 
 DIFFER = (
@@ -18,6 +19,32 @@ DIFFER = (
     "(duplicates='first'), or leave them out (ignore=NAME)"
 )
 _RANGE = re.compile(r"(\d+)-(\d+)")
+_R_WRITES = re.compile(r"^X(?=[\d_])|[-._\s]")  # names of columns, by make.names
+
+
+def name_form(name: str) -> str:
+    """What names have in common that differ only in case, blanks, hyphens, points or underscores,
+    the format of a number, or an X that R writes before digits."""
+    text = name.strip()
+    plain = _R_WRITES.sub(lambda found: "" if found[0] == "X" else ".", text).casefold()
+    return normal_form(text) if is_number(text) else plain
+
+
+def spelt_otherwise(wanted: Iterable[str], present: Iterable[str]) -> dict[str, str]:
+    """The names of those ``present`` that are none of the ``wanted`` ones, but like one of them
+    alone, by that."""
+    sought, there = dict.fromkeys(wanted), dict.fromkeys(present)
+    given, found = Counter(map(name_form, sought)), Counter(map(name_form, there))
+    own = {name_form(name): name for name in there if name not in sought}
+    forms = {name: name_form(name) for name in sought if name not in there}
+    return {n: own[f] for n, f in forms.items() if f in own and given[f] == found[f] == 1}
+
+
+def told_otherwise(source: str, other: Mapping[str, str]) -> str:
+    """A note on names of a model by those that are taken for them."""
+    pairs = [f"{here!r} is {name!r}" for name, here in other.items()]
+    count = plural(len(pairs), "column")
+    return f"{source}: {count} of the model written otherwise: {listed(pairs, quote=False)}"
 
 
 @dataclass(frozen=True)
@@ -49,10 +76,11 @@ class Header:
         try:
             position = int(given)
         except ValueError:
+            like = spelt_otherwise([str(given)], self.called).get(str(given), "")
             raise DataError(
                 f"{self.source}: there is no column {given!r}; the columns are "
                 f"{listed(self.called)}{self.in_one()}: name one of them "
-                f"({option}=NAME){self.elsewhere(given, option)}."
+                f"({option}={(like and repr(like)) or 'NAME'}){self.elsewhere(given, option)}."
             ) from None
         if not -len(self.names) <= position < len(self.names):
             raise DataError(

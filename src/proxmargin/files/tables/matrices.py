@@ -20,7 +20,7 @@ from sklearn.datasets import load_svmlight_file
 
 from proxmargin.files.errors import DataError, listed, plural
 from proxmargin.files.tables.contents import FeatureMatrix, Table, TableRequest
-from proxmargin.files.tables.features import warn_of_numbers
+from proxmargin.files.tables.header import spelt_otherwise, told_otherwise
 from proxmargin.files.tables.labels import class_labels, other_classes, refuse_too_wide
 from proxmargin.files.tables.text import opened_bytes
 from proxmargin.runtime.brief import brief
@@ -153,7 +153,6 @@ class PlainMatrix:
         X = self.X[kept] if len(kept) < len(self.y) else self.X
         if request.labelled:
             refuse_too_wide(self.source, int(X.shape[1]), y)
-            warn_of_numbers(X, (), self.source)
         return Table(X, y, self.feature_names, "y", self.source, notes=notes, rows=kept)
 
     def for_model(self, request: TableRequest) -> Table:
@@ -162,14 +161,19 @@ class PlainMatrix:
         if table.feature_names is None or request.feature_names is None:
             return same_width(table, request, may_pad=self.trailing_zeros_implied)
         where = {name: j for j, name in enumerate(table.feature_names)}
-        names = list(request.feature_names)
+        names, notes = list(request.feature_names), table.notes
+        other = spelt_otherwise(names, where)
+        if other:
+            where |= {name: where[here] for name, here in other.items()}
+            notes = *notes, told_otherwise(table.source, other)
         missing = [name for name in names if name not in where]
         if missing:
             raise DataError(
                 f"{table.source}: {plural(len(missing), 'column')} of the model not in the file: "
                 f"{listed(missing)}."
             )
-        return replace(table, X=table.X[:, [where[name] for name in names]], feature_names=names)
+        X = table.X[:, [where[name] for name in names]]
+        return replace(table, X=X, feature_names=names, notes=notes)
 
 
 def same_width(table: Table, request: TableRequest, *, may_pad: bool) -> Table:

@@ -28,9 +28,9 @@ from proxmargin.files.tables.features import (
     refuse_unusable_cells,
     warn_of_id_numbers,
     warn_of_levels,
-    warn_of_numbers,
     warn_of_totals,
 )
+from proxmargin.files.tables.header import name_form
 from proxmargin.files.tables.labels import (
     OUTCOMES,
     class_labels,
@@ -148,7 +148,6 @@ def training_table(
     if y is not None and request.labelled:
         refuse_too_wide(source, len(features), y)
     table = _table(source, features, frame, found, y, request.blanks)
-    warn_of_numbers(table.X, table.feature_names or (), source)
     if request.target is None and request.labelled:
         warn_of_default_target(table, source)
     unmatched = [*of.unmatched, *(labels.unmatched if labels else ())]
@@ -325,12 +324,14 @@ def _turn(labels: NamedColumns, samples: NamedColumns) -> str:
 
 
 def _normal_forms(first: Column, second: Column) -> tuple[Column, Column]:
-    """Two columns of names in their normal forms, if these tell apart all that differ."""
-    forms = [column.map(normal_form, na_action="ignore") for column in (first, second)]
-    pairs = zip(forms, (first, second), strict=True)
-    if all(form.nunique() == column.nunique() for form, column in pairs):
-        return forms[0], forms[1]
-    return first, second
+    """Two columns of names in a form that they have in common, if it tells apart all that
+    differ."""
+    columns = first, second
+    for form in (name_form, normal_form):
+        forms = [column.map(form, na_action="ignore") for column in columns]
+        if all(f.nunique() == c.nunique() for f, c in zip(forms, columns, strict=True)):
+            return forms[0], forms[1]
+    return columns
 
 
 # -- prediction --------------------------------------------------------------------------------

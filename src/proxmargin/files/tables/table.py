@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,15 +21,17 @@ from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import DUPLICATES, USUAL, Dialect, Table, TableRequest
 from proxmargin.files.tables.features import (
     are_ids,
+    checked,
     extremes,
     known_levels,
-    of_modest_numbers,
     suspected_codes,
 )
+from proxmargin.files.tables.header import spelt_otherwise, told_otherwise
 from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
 from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.files.tables.samples import model_table, training_table
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
+from proxmargin.runtime.memory import shortage
 from proxmargin.runtime.types import Estimator, Frame, Record
 
 
@@ -150,11 +153,11 @@ def read_data(
     samples = open_source(source, dialect)
     if labels is None:
         if isinstance(samples, PlainMatrix):
-            return of_modest_numbers(samples.table(request))
-        return of_modest_numbers(training_table(samples, request))
+            return checked(samples.table(request))
+        return checked(training_table(samples, request))
     named, others = _named(samples), _named(open_source(labels, beside))
     try:
-        return of_modest_numbers(training_table(named, request, others))
+        return checked(training_table(named, request, others))
     except DataError as error:
         hint = _swapped(named, others, request)
         raise DataError(f"{str(error)[:-1]}{hint}.") from None
@@ -239,6 +242,7 @@ def read_for_model(
     codes = [word for word in kept.get("missing", ()) if word not in dialect.missing]
     untold = []
     if isinstance(opened, NamedColumns):
+        opened = _as_in_the_model(opened, wanted)
         codes = [word for word in codes if word.rpartition("=")[0] in ("", *opened.called)]
         said = [f"missing={word!r}" for word in codes]
         if wanted.normalize_levels != normalize_levels:
@@ -253,15 +257,33 @@ def read_for_model(
         if codes:
             untold = [f"{source}: a matrix is read without {listed(codes, quote=False)} (missing=)"]
         table = opened.for_model(wanted)
-    table = of_modest_numbers(table)
+    table = checked(table, getattr(model, "table_ranges_", None), training=False)
     if levels and (names is None or isinstance(opened, PlainMatrix)):
         columns = table.feature_names or [*map(str, range(wanted.n_features))]
+        rows, width = table.X.shape
+        short = shortage(2 * 8 * rows * width) if sp.issparse(table.X) else ""
+        if short:
+            raise DataError(
+                f"{source}: the levels of {rows} rows of {width} features need {short}; use fewer."
+            )
         X = table.X.toarray() if sp.issparse(table.X) else table.X  # zeros are levels, too
         frame = pandas().DataFrame(X, columns=columns)
         frame = known_levels(frame, (), wanted, table.source, exact=False)
         objects = any(each.as_objects for each in levels.values())
         table = replace(table, X=frame.to_numpy(dtype=object if objects else None))
     return replace(table, notes=(*table.notes, *untold))
+
+
+def _as_in_the_model(opened: NamedColumns, request: TableRequest) -> NamedColumns:
+    """The table with the names of the model for columns whose names are written otherwise."""
+    wanted = request.feature_names or ()
+    columns = [*wanted, *(n[: end.start()] for n in wanted for end in re.finditer("=", n))]
+    other = spelt_otherwise(columns, filter(None, opened.names))
+    if not other:
+        return opened
+    opened.notes.append(told_otherwise(opened.source, other))
+    names = {here: name for name, here in other.items()}
+    return replace(opened, names=[names.get(name, name) for name in opened.names])
 
 
 NARROWEST = 3  # rows by columns from which the rows are probably not samples
