@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -19,16 +23,24 @@ from proxmargin.files.tables.cells import (
     without,
 )
 from proxmargin.files.tables.contents import USUAL, Dialect
-from proxmargin.files.tables.header import DIFFER, Header
+from proxmargin.files.tables.labels import TARGET_NAMES
+from proxmargin.files.tables.spelling import spelt_otherwise
 from proxmargin.runtime.types import Column, Frame
 
+DIFFER = (
+    "number them (duplicates='suffix'), take their mean (duplicates='mean') or the first "
+    "(duplicates='first'), or leave them out (ignore=NAME)"
+)
+_RANGE = re.compile(r"(\d+)-(\d+)")
 Found = dict[str, Any]  # Series by the role of their column
 
 
 @dataclass(frozen=True)
-class NamedColumns(Header):
+class NamedColumns:
     """A table with a header, read when it is known which columns are needed."""
 
+    source: str
+    names: list[str]  # in the file's order; "" where a column has none
     # callable (positions, text) -> DataFrame with at least the columns at these positions, by which
     # they are labelled, as the file has them: those in ``text`` as they are written there
     parse: Callable[[Collection[int], Collection[int]], Any]
@@ -41,15 +53,19 @@ class NamedColumns(Header):
     signs: dict[str, str] = field(default_factory=dict)  # beside all numbers of a column
     unmatched: list[str] = field(default_factory=list)  # codes of one column that it does not have
 
+    @cached_property
+    def called(self) -> list[str]:
+        """The names; a column without one is called as by pandas, such as ``Unnamed: 3``."""
+        return [name or f"Unnamed: {j}" for j, name in enumerate(self.names)]
+
     @property
     def names_first(self) -> bool:
         """Whether the first column has the names of the rows."""
         return self.index_first or self.names[:1] in ([""], ["Unnamed: 0"])
 
     def load(self, positions: Sequence[int], text: Collection[int] = ()) -> Frame:
-        """The columns at these positions, by which they are labelled: numbers or booleans of NumPy,
-        NaN where they are missing, or pandas strings, NA where they are. Those in ``text`` come as
-        the text they are in the file, if that does not type them as numbers."""
+        """The columns at these positions, their labels: numbers or booleans of NumPy, or pandas
+        strings; those in ``text`` as the file has them, if it does not type them as numbers."""
         text = {*text, *self.words}
         frame = self.parse(positions, text)
         if frame.columns.tolist() != list(positions):
@@ -84,8 +100,7 @@ class NamedColumns(Header):
         return self.load(every, every).apply(as_text)
 
     def meant(self, frame: Frame, labels: Iterable[object], names: Sequence[str]) -> None:
-        """Read those columns of the frame as numbers that are meant so. A note says what was taken
-        for missing."""
+        """Read as numbers those columns that are meant so, and note what was taken for missing."""
         marks: dict[str, list[str]] = {}
         signs: dict[str, list[str]] = {}
         what = f"{self.source}: {'row' if self.turned else 'column'}"
@@ -114,8 +129,7 @@ class NamedColumns(Header):
     def parts(
         self, used: Mapping[int, str], roles: Mapping[str, int], text: Collection[int] = ()
     ) -> tuple[Any, Found]:
-        """The frame of the features, by their names, and by their roles the other columns that
-        there are, from one reading."""
+        """The features, by their names, and by their roles the other columns, from one reading."""
         # labels and groups are read as they are written: numbers would not tell 01 from 1
         words = {j for role, j in roles.items() if role != "weights"}
         frame = self.load(sorted({*used, *roles.values()}), {*text, *words})
@@ -141,8 +155,7 @@ class NamedColumns(Header):
         return pandas().concat([frame.loc[:, ~again], means], axis=1)[frame.columns.unique()]
 
     def elsewhere(self, given: str | int, option: str) -> str:
-        """What to type where the name of a column is a cell: of a row, or of a first line that is
-        no header."""
+        """What to type where the name of a column is a cell of the first row or column."""
         every = range(len(self.names))
         if self.names == [str(j) for j in every]:
             line = self.load(every, every).iloc[0].fillna("")
@@ -150,3 +163,87 @@ class NamedColumns(Header):
             return "" if place is None else f" or, as it is in the first row, {option}={place}"
         turn = " or, as a row has that name, turn the table (transpose=True)"
         return turn if (self.as_text(0) == given).any() else ""
+
+    def position(self, given: str | int, option: str) -> int:
+        """The column of that name or at that position. DataError: there is none, or several."""
+        places = [j for j, name in enumerate(self.called) if name == given]
+        if len(places) == 1:
+            return places[0]
+        if places:
+            raise DataError(
+                f"{self.source}: {given!r} is the name of {len(places)} columns; give a position: "
+                f"{listed(places, quote=False)} ({option}=POSITION)."
+            )
+        try:
+            position = int(given)
+        except ValueError:
+            like = spelt_otherwise([str(given)], self.called).get(str(given), "")
+            raise DataError(
+                f"{self.source}: there is no column {given!r}; the columns are "
+                f"{listed(self.called)}{self.in_one()}: name one of them "
+                f"({option}={(like and repr(like)) or 'NAME'}){self.elsewhere(given, option)}."
+            ) from None
+        if not -len(self.names) <= position < len(self.names):
+            raise DataError(
+                f"{self.source}: there is no column at position {position}; the file has "
+                f"{plural(len(self.names), 'column')}: 0 is the first, -1 the last ({option}=NAME)."
+            )
+        return position % len(self.names)
+
+    def matching(self, given: Iterable[str | int]) -> set[int]:
+        """The columns of these names, positions, ranges of positions and patterns."""
+        found: set[int] = set()
+        for each in given:
+            text = str(each)
+            named = [j for j, name in enumerate(self.called) if name == each]
+            if not named and any(mark in text for mark in "*?["):
+                named = [j for j, name in enumerate(self.called) if fnmatchcase(name, text)]
+                if not named:
+                    raise DataError(
+                        f"{self.source}: no column is called like {text!r}; the columns are "
+                        f"{listed(self.called)} (ignore=NAME)."
+                    )
+            between = _RANGE.fullmatch(text)
+            if between and not named:
+                first, last = (self.position(end, "ignore") for end in between.groups())
+                named = [*range(first, last + 1)]
+            found.update(named or [self.position(each, "ignore")])
+        return found
+
+    def usual_target(self, taken: Collection[int], *, last: bool) -> int | None:
+        """The only column that is called as targets are or, ``last``, the last one with a name."""
+        free = [j for j, name in enumerate(self.names) if name and j not in taken]
+        usual = [j for j in free if self.names[j].lower() in TARGET_NAMES]
+        if len(usual) == 1:
+            return usual[0]
+        return free[-1] if last and free else None
+
+    def distinct(self, used: Iterable[int], duplicates: str) -> dict[int, str]:
+        """The names of columns by position; several have one name if their mean is to be taken."""
+        names = {j: self.called[j] for j in used}
+        counts = Counter(names.values())
+        if len(counts) == len(names) or duplicates == "mean":
+            return names
+        if duplicates == "error":
+            self.refuse_repeated([name for name, count in counts.items() if count > 1])
+        seen: Counter[str] = Counter()
+        found = {}
+        for j, name in names.items():
+            own = f"{name}.{seen[name]}" if seen[name] else name
+            while seen[name] and own in counts:
+                own += "_"
+            if duplicates == "suffix" or not seen[name]:
+                found[j] = own
+            seen[name] += 1
+        return found
+
+    def refuse_repeated(self, names: Sequence[str]) -> NoReturn:
+        raise DataError(
+            f"{self.source}: column names must differ; used more than once: {listed(names)}; "
+            f"{DIFFER}."
+        )
+
+    def in_one(self) -> str:
+        """What separates the cells of a table that looks like one column."""
+        mark = next((m for m in ";\t|," if len(self.names) == 1 and m in self.names[0]), None)
+        return "" if mark is None else f" (which looks separated by {mark!r}: separator={mark!r})"

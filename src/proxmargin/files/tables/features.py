@@ -85,8 +85,7 @@ class Feature(NamedTuple):
 
 
 def joined_levels(frame: Frame) -> Frame:
-    """The frame with one spelling, the most frequent one, for levels that differ only in blanks,
-    case or number format."""
+    """The frame with the most frequent spelling for levels of one `normal_form`."""
     changed = {}
     for column in text_columns(frame):
         counts = column.value_counts(sort=True)
@@ -199,8 +198,7 @@ def warn_of_id_numbers(frame: Frame, source: str) -> None:
 
 
 def warn_of_levels(frame: Frame, source: str) -> None:
-    """Warn, once, of levels that are hardly meant: spelt in two ways, missing, dates; and of
-    columns most of whose cells are numbers."""
+    """Warn, once, of levels that are hardly meant, and of numbers among which are words."""
     doubts, stray = [], []
     for column in text_columns(frame):
         words = slips(sorted(column.dropna().unique()))
@@ -301,8 +299,7 @@ def features_of(frame: Frame, source: str) -> list[Feature]:
 
 
 def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) -> list[Feature]:
-    """The features called ``wanted`` among the columns of a file, of which ``column=level`` is the
-    indicator of a level; DataError names the columns that are missing."""
+    """The features called ``wanted``, by column or ``column=level``; DataError names the others."""
     wanted = list(wanted)
     present, whole = set(names), set(wanted)
     features, missing = [], []
@@ -326,8 +323,7 @@ def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) 
 
 
 def feature_matrix(features: Sequence[Feature], frame: Frame, source: str) -> FeatureMatrix:
-    """The matrix of the features; a level without a feature gives zeros. Float32 where every
-    numeric column is at most that wide, else float64. DataError: too little memory."""
+    """The matrix of the features, of float32 where all numbers are at most that wide."""
     numeric = [j for j, feature in enumerate(features) if feature.level is None]
     numbers = frame
     if len(numeric) < frame.shape[1] or len(numeric) < len(features):
@@ -420,8 +416,7 @@ def _is_free(column: Column) -> bool:
 def refuse_unusable_cells(
     frame: Any, source: str, blanks: bool = False, way_out: str = _FILL
 ) -> None:
-    """Refuse infinite cells, and missing ones unless ``blanks`` are to be kept. By data row (from
-    1) and column name."""
+    """Refuse infinite cells, and missing ones unless ``blanks`` are to be kept."""
     if not blanks:
         _refuse_cells(frame.isna(), source, "missing", way_out)
     _refuse_cells(np.isinf(frame.select_dtypes("floating")), source, "infinite", _CORRECT)
@@ -444,10 +439,8 @@ def _refuse_cells(mask: Any, source: str, kind: str, way_out: str) -> None:
 
 
 def checked(table: Table, known: Values | None = None, *, training: bool = True) -> Table:
-    """The table. Warns, once each, where every feature of training data has one value, and of
-    numbers that look like codes of missing cells; ``known``: the extremes of the training data.
-    DataError: a number is beyond those that every model takes, by its data row (from 1) and the
-    name of its column."""
+    """The table. Warns, once each, of training data with one value a feature, and of codes of
+    missing cells (see `suspected_codes`). DataError: a number is beyond those that models take."""
     X: Any = table.X
     names = table.feature_names
     if hasattr(X, "dtypes"):  # with the text that a model takes

@@ -158,8 +158,7 @@ def warn_of_default_target(table: Table, source: str) -> None:
 
 
 def group_names(column: Any, source: str) -> Values:
-    """The group of each sample: numbers, or text as it is written. Raises DataError: the group of a
-    sample is missing or infinite."""
+    """The group of each sample: numbers, or text. DataError: one is missing or infinite."""
     groups, role = column.to_numpy(), "column of groups"
     what = f"{source}: the {role} {column.name!r} is missing or infinite"
     advice = "remove these rows or fill in their groups"
@@ -168,8 +167,7 @@ def group_names(column: Any, source: str) -> Values:
 
 
 def sample_weights(column: Column, source: str) -> NDArray[np.float64]:
-    """The weights, one a sample, as floats. Raises DataError: a weight is missing, infinite,
-    negative or no number, by data row (from 1); or all are zero."""
+    """The weights as floats. DataError: one is no finite number >= 0, or all are zero."""
     if is_text(column.dtype):
         raise DataError(
             f"{source}: the weights must be numbers: {example_of(column)}, counting data rows from "

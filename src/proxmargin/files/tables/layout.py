@@ -71,8 +71,7 @@ def is_blank(row: Sequence[str]) -> bool:
 
 
 def is_note(row: Sequence[object], width: int) -> bool:
-    """Whether a row has several words in its first cell and nothing else, as notes below a table
-    have."""
+    """Whether a row has several words in its first cell alone, as notes below a table have."""
     words = str(row[0]).strip() if row else ""
     alone = width >= _FEW and not any(str(cell).strip() for cell in row[1:])
     return alone and (" " in words or words[:1] in ("*", "†", "‡", "§")) and not is_number(words)
@@ -178,8 +177,7 @@ def _usual_width(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _are_units(row: Sequence[str], below: Sequence[Sequence[str]], dialect: Dialect) -> bool:
-    """Whether a row has words above two or more columns of numbers, no number, and no word of the
-    rows below it, as a second row of a header has."""
+    """Whether a row has new words alone, some above two or more columns of numbers."""
     decimal, table = dialect.decimal, [each for each in below if len(each) == len(row)]
     filled = [j for j, cell in enumerate(row) if cell not in _ABSENT]
     if not table or any(is_number(row[j], decimal) for j in filled):
@@ -200,8 +198,7 @@ def _are_row_names(first_column: Sequence[str]) -> bool:
 
 
 def _is_title(rows: Sequence[Sequence[str]], width: int) -> bool:
-    """Whether the first of these rows is a title of the table, or of some of its columns above
-    their names."""
+    """Whether the first of these rows is a title of the table, or above names of some columns."""
     row, below, *data = rows
     filled = [cell for cell in row if cell.strip()]
     half = 2 * len(filled) <= width
@@ -232,8 +229,7 @@ def _known_separator(
 
 
 def separator_of(body: Sequence[str], usual: str | None = None) -> str | None:
-    """What separates the cells of lines: the usual mark if it parts them into as many cells each,
-    else the mark that does so best; None if none does."""
+    """The usual mark if it parts lines into as many cells each, else that which does so best."""
     found = {}
     for mark in dict.fromkeys([*([usual] if usual else []), *_SEPARATORS]):
         try:

@@ -20,8 +20,8 @@ from sklearn.datasets import load_svmlight_file
 
 from proxmargin.files.errors import DataError, listed, plural
 from proxmargin.files.tables.contents import FeatureMatrix, Table, TableRequest
-from proxmargin.files.tables.header import spelt_otherwise, told_otherwise
 from proxmargin.files.tables.labels import class_labels, other_classes, refuse_too_wide
+from proxmargin.files.tables.spelling import spelt_otherwise, told_otherwise
 from proxmargin.files.tables.text import opened_bytes
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.memory import shortage

@@ -30,7 +30,6 @@ from proxmargin.files.tables.features import (
     warn_of_levels,
     warn_of_totals,
 )
-from proxmargin.files.tables.header import name_form
 from proxmargin.files.tables.labels import (
     OUTCOMES,
     class_labels,
@@ -42,6 +41,7 @@ from proxmargin.files.tables.labels import (
     written_labels,
 )
 from proxmargin.files.tables.matrices import same_width
+from proxmargin.files.tables.spelling import name_form
 from proxmargin.runtime.types import Column, Frame, Values
 
 _USE_ENCODE = (
@@ -91,8 +91,7 @@ def _roles(
 def training_table(
     of: NamedColumns, request: TableRequest, labels: NamedColumns | None = None
 ) -> Table:
-    """All columns but the target and those of other roles as features, and the target as labels;
-    ``labels``: the table that has them, joined by the names of the samples."""
+    """All columns without a role as features, and the labels, perhaps of another table."""
     source, asked = of.source, request.ids
     of.dialect.refuse_unknown_missing(source, [*of.called, *(labels.called if labels else ())])
     if labels is not None and asked not in of.called and asked in labels.called:
@@ -175,8 +174,7 @@ def _way_out(frame: Frame, request: TableRequest) -> str:
 def _without_names(
     of: NamedColumns, frame: Frame, found: Found, asked: str | int | None
 ) -> tuple[Any, list[str]]:
-    """The features without columns that hold nothing and have no name, and without those that name
-    the samples, of which the first becomes their ``ids``; and notes on both."""
+    """The features without empty columns and names of samples (``ids``), and notes on these."""
     unnamed = [name for name in frame.columns if name.startswith("Unnamed: ")]
     empty = [name for name in unnamed if frame[name].isna().all()]
     text = text_columns(frame)
@@ -324,8 +322,7 @@ def _turn(labels: NamedColumns, samples: NamedColumns) -> str:
 
 
 def _normal_forms(first: Column, second: Column) -> tuple[Column, Column]:
-    """Two columns of names in a form that they have in common, if it tells apart all that
-    differ."""
+    """Two columns of names in a form in common, if it tells apart all that differ."""
     columns = first, second
     for form in (name_form, normal_form):
         forms = [column.map(form, na_action="ignore") for column in columns]
@@ -389,8 +386,7 @@ def model_table(of: NamedColumns, request: TableRequest) -> Table:
 
 
 def _compare_signs(of: NamedColumns, numbers: Frame, signs: Sequence[str]) -> None:
-    """Refuse columns without the signs that are beside their numbers in the training data, which
-    may be of another scale, and warn of signs that are not known there."""
+    """Refuse columns without the signs that numbers had in training, and warn of other signs."""
     known = {name: sign for name, _, sign in (each.rpartition("=") for each in signs)}
     filled = map(str, numbers.columns[numbers.notna().any().to_numpy()])
     here = {name: of.signs.get(name, "") for name in filled}
@@ -413,8 +409,7 @@ def _compare_signs(of: NamedColumns, numbers: Frame, signs: Sequence[str]) -> No
 
 
 def _features(of: NamedColumns, request: TableRequest) -> tuple[dict[int, str], list[Feature]]:
-    """The columns that a model uses, by position, of which repeated ones need a decision, and its
-    features."""
+    """The columns that a model uses, by position, and its features."""
     wanted = list(request.feature_names or ())
     counts = Counter(of.called)
     if request.duplicates != "error":

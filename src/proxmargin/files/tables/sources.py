@@ -279,8 +279,7 @@ def transposed(
 def _rows_of_numbers(
     table: NamedColumns, samples: Sequence[int]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], Any]:
-    """The cells of these columns as numbers, NaN where they are none, which rows have numbers and
-    missing cells only, and the cells as text, if that was read."""
+    """The cells as numbers, which rows have nothing else, and the cells as text, if read."""
     cells = table.load(samples)
     if all(dtype.kind in "fiub" for dtype in cells.dtypes):
         return cells.to_numpy(dtype=np.float64), np.ones(len(cells), dtype=bool), None

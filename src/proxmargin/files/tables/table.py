@@ -26,11 +26,11 @@ from proxmargin.files.tables.features import (
     known_levels,
     suspected_codes,
 )
-from proxmargin.files.tables.header import spelt_otherwise, told_otherwise
 from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
 from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.files.tables.samples import model_table, training_table
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
+from proxmargin.files.tables.spelling import spelt_otherwise, told_otherwise
 from proxmargin.runtime.memory import shortage
 from proxmargin.runtime.types import Estimator, Frame, Record
 
