@@ -147,8 +147,8 @@ class ComparisonDisplay:
         top : int, optional
             The number of models; by default 5 for curves and all for the rest.
         label : optional
-            The class of the curves: by default the second of two, and the mean over all classes of
-            more.
+            The class of the curves: by default the positive one of two, and the mean over all
+            classes of more.
 
         Raises
         ------
