@@ -85,8 +85,9 @@ def test_its_numbers_agree(published) -> None:
     assert list(listed[0])[-1] == "probability of malignant"
     told = (published / "README.md").read_text()
     assert f"{name} is recommended" in told
-    files = {path.name for path in published.iterdir()} - {"README.md", "run", "tables"}
+    files = {path.name for path in published.iterdir()} - {"README.md"}
     assert all(file in told for file in files)
+    assert told.count("\n| `") == 9  # a row a line
     text = (published / "methods.md").read_text()
     assert f"{found['auc']['value']:.3f}" in text
     for row in read(published / "tables" / "features.csv"):
