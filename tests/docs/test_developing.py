@@ -54,7 +54,8 @@ def test_the_model_is_that_of_its_loss_and_takes_part_in_paths() -> None:
     assert margin_path(kind(l1_ratio=1.0), flowers, names, n_alphas=4).n_nonzero[0] == 0
 
 
-@pytest.mark.parametrize("page", ["loss.md", "solver.md"])
+# kernels are compiled for that of a loss
+@pytest.mark.parametrize("page", [pytest.param("loss.md", marks=pytest.mark.slow), "solver.md"])
 def test_the_code_of_a_page_runs(page: str) -> None:
     blocks = CODE.findall((PAGES / page).read_text(encoding="utf-8"))
     assert blocks

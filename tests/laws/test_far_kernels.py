@@ -245,7 +245,10 @@ def test_no_value_of_standardised_samples_has_lost_more_than_is_said(
 
 @pytest.mark.parametrize(
     ("make", "kernel", "mean", "seed"),
-    [(LogisticRegression, "poly", 1e8, 1), (LogisticRegression, "linear", 1e8, 3)],
+    [
+        (LogisticRegression, "poly", 1e8, 1),
+        pytest.param(LogisticRegression, "linear", 1e8, 3, marks=pytest.mark.slow),
+    ],
 )
 def test_rounding_of_the_dual_norm_counts_where_it_is_all_there_is(
     make: Any, kernel: str, mean: float, seed: int

@@ -59,6 +59,7 @@ def smooth(left: Array, right: Array) -> Array:
     return np.asarray(rbf_kernel(left, right, 0.3))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", smooth, laplacian_kernel])
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("make", MODELS)

@@ -143,7 +143,7 @@ def plain_fit(make: Any, standardize: bool) -> Any:
     return make(standardize=standardize, tol=1e-10).fit(*sample())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @every_model
 @every_form
 @pytest.mark.parametrize("standardize", [False, True])

@@ -63,7 +63,7 @@ def test_the_default_solver_reaches_the_reference_optimum(
         assert np.count_nonzero(np.abs(estimator.coef_) > 1e-6) == instance["nonzeros"]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @every_instance
 @pytest.mark.parametrize("solver", ["isvm2", "admm"])
 def test_the_solvers_of_papers_reach_it_or_say_how_far_they_got(

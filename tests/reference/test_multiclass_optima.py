@@ -69,7 +69,7 @@ def norm(instance: dict[str, Any], W: np.ndarray) -> float:
     return sum(np.linalg.norm(w[codes == g], order) for w in W for g in range(codes[-1] + 1))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @cases()
 def test_the_multiclass_machine_reaches_the_reference_optimum(instance: dict[str, Any]) -> None:
     model = fitted(instance)

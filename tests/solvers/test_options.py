@@ -85,6 +85,7 @@ def test_a_flag_is_true_or_false_and_nothing_else(name, option) -> None:
     SOLVERS[name](**{option: np.False_})
 
 
+@pytest.mark.sampled(3)
 # one check serves all options: each meets one of what is no number
 @pytest.mark.parametrize(
     ("name", "option", "value"),

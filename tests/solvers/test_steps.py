@@ -84,7 +84,7 @@ def test_a_start_is_not_written_into(make, problem_of, rng) -> None:
     np.testing.assert_array_equal(start.intercept, copy.intercept)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_general_solver
 @pytest.mark.parametrize("phi", SMOOTH_LOSSES.values(), ids=SMOOTH_LOSSES.keys())
 @pytest.mark.parametrize("intercept", ["free", "ridge", "none"])

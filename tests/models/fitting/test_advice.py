@@ -47,6 +47,7 @@ def refusal(model: Any, *data: Any) -> str:
     return ""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
 def test_standardising_is_advised_only_where_it_helps(make: Any, size: float) -> None:

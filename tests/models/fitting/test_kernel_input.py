@@ -71,6 +71,7 @@ def test_single_precision_is_read_as_it_is(make: Any, kernel: str, tmp_path: Pat
     assert one.certificate_.primal == pytest.approx(two.certificate_.primal, rel=1e-5)
 
 
+@pytest.mark.sampled(3)
 @every_model
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def spent(model: Any, loss: str, kind: str) -> float:
     return float(s @ losses(loss, X @ model.coef_.T + model.intercept_, y, of_wrong(kind, y)))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @every_form
 @every_kind
 def test_the_losses_as_a_penalty_reach_the_interior_point_optimum(loss, name, kind) -> None:
@@ -60,7 +60,7 @@ def test_the_losses_as_a_penalty_reach_the_interior_point_optimum(loss, name, ki
     assert model.certificate_.dual <= best * (1 + 1e-7)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @every_form
 @every_kind
 def test_the_losses_within_a_budget_reach_the_interior_point_optimum(loss, name, kind) -> None:

@@ -56,7 +56,7 @@ def parts(model: Any) -> list[Any]:
     return list(found) if hasattr(found, "__len__") else [found]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @BOTH
 @pytest.mark.parametrize("rows", [1, 100, 300])
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def spent(model: MulticlassSVC, loss: str) -> float:
     return float(s @ losses(loss, X @ model.coef_.T + model.intercept_, y))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @every_form
 @pytest.mark.parametrize("C", [0.03, 0.5])
 def test_the_losses_as_a_penalty_reach_the_interior_point_optimum(loss, name, C) -> None:

@@ -55,6 +55,7 @@ def _name(check: Any) -> str:
     return getattr(check, "func", check).__name__
 
 
+@pytest.mark.sampled(3)
 @checks_of(
     [
         HuberizedSVC(),

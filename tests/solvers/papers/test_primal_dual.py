@@ -111,7 +111,7 @@ def test_algorithm_1_reaches_the_optimum(penalty: str, options: dict) -> None:
     assert certificate.converged
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @every_penalty
 @pytest.mark.parametrize(
     ("solver", "near", "gap"),

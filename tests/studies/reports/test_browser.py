@@ -22,6 +22,8 @@ playwright = pytest.importorskip("playwright.sync_api", reason=NEEDS)
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason=NEEDS)
 pytest.importorskip("vl_convert", reason=NEEDS)
 
+pytestmark = pytest.mark.slow  # CI has a stage of its own for them
+
 if CHROMIUM is None:
     pytest.skip("no Chromium here (Debian: apt-get install chromium)", allow_module_level=True)
 
