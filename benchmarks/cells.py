@@ -19,6 +19,7 @@ from benchmarks.family_data import load_scaled
 from benchmarks.family_measure import Referee, Task, family_row, family_workers
 from benchmarks.measure import Climb, Limits, Trial, Worker, workers
 from benchmarks.objective import Hinge, Logistic, SquaredHinge
+from benchmarks.paired import paired_body
 from benchmarks.peers import ALL, absent
 from benchmarks.peers.base import DECADES
 from benchmarks.peers.family import (
@@ -40,6 +41,7 @@ from benchmarks.shares import SLOWER, Shares
 
 GOALS = (1e-3, 1e-6)
 OURS = "proxmargin"
+TITLE = "Single fits"
 WIDE = f"{OURS} augmented"
 MARKED = PENALISED | {WIDE}  # a †
 LADDER = DECADES[1:10]  # of ours
@@ -198,16 +200,23 @@ PARTS = {
 }
 
 
+ROWS = (*PARTS, "paired")  # the last in one process
+
+
 # ---- the command --------------------------------------------------------------------------------
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rows", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS))
     parser.add_argument("--limit", type=float, default=10.0, help="seconds a fit; 2 x the ladder")
     parser.add_argument("--repeating", type=float, default=0.5, help="seconds for a short fit")
     parser.add_argument(
         "--explain", action="store_true", help=f"profile ours where its ratio is over {SLOWER:g}"
     )
+    parser.add_argument(
+        "--patience", type=float, default=60.0, help="seconds a fit that no other package has"
+    )
+    parser.add_argument("--name", default="cells", help="the section to write")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
 
@@ -216,10 +225,15 @@ def main(arguments: argparse.Namespace) -> int:
     limits = Limits(limit, 2 * limit, repeating=arguments.repeating, clock="cpu")
     done: list[Measured] = []
     with closing(Referee(REFERENCE_LIMIT, clarabel_size=0)) as referee:
-        for name in arguments.rows:
+        for name in (row for row in arguments.rows if row in PARTS):
             done.append(Measured(PARTS[name], {}, {}))
             for _ in done[-1].measuring(limits, referee, arguments.explain):
-                write_section("cells", "Single fits", body(done, limits), arguments.results)
+                write_section(arguments.name, TITLE, body(done, limits), arguments.results)
+    if "paired" in arguments.rows:
+        parts = [body(done, limits)] if done else []
+        for pairs in paired_body(arguments.patience):
+            text = "\n\n".join([*parts, pairs])
+            write_section(arguments.name, TITLE, text, arguments.results)
     return 0
 
 

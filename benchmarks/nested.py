@@ -139,7 +139,7 @@ def _ours(X: Any, y: Any, models: Any) -> Measured:
 def _compared(X: Any, y: Any, models: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that ended early: the table tells them
-        return compare(X, y, models=models, cv=FOLDS, progress=False)
+        return compare(X, y, models=models, cv=FOLDS, repeats=1, progress=False)
 
 
 def _few(X: Any, y: Any) -> tuple[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from benchmarks.shares import CERTIFICATES, CHECKS, KERNEL, STEPS, Shares, share
 from sklearn.svm import SVC
 
 import proxmargin
-from benchmarks import cells
+from benchmarks import cells, paired
 
 MODEL = OneVsRest(Regularized(Hinge(), 0.3))
 DATA = "synthetic:60,6,3,0.5"
@@ -215,3 +216,13 @@ def test_a_part_is_measured_in_processes_and_explained() -> None:
     }
     assert {goal for _, goal, _ in measured.profiles} == slow
     assert DATA in cells.body([measured], limits)
+
+
+def test_the_rival_of_a_pair_is_the_fastest_that_certifies_or_else_comes_closest() -> None:
+    fast, slow = paired.Result(0.1, 1e-2), paired.Result(0.4, 1e-7)
+    row = paired.Paired("SVC", "toy", 1e-6, 1.0, paired.Result(0.2, 1e-7), {})
+    both = replace(row, others={"fast": fast, "slow": slow})
+    assert (both.rival, both.cells()[-2]) == ("slow", "0.50")
+    alone = replace(row, others={"fast": fast})
+    assert alone.cells()[4:6] == ["fast", "0.100 * 1.0e-02"]
+    assert row.cells()[4:] == ["-", "", "", "1 s"]

@@ -266,3 +266,18 @@ def test_accelerated_steps_are_for_balls_in_which_few_margins_are_reached(expone
     solution = minimize(small, SOLVERS["fapg-star"](), stop=Stop(tol=1e-6, max_iter=50))
     assert solution.certificate.converged
     assert choose(large).name == "interior-point"
+
+
+def test_accelerated_steps_are_for_balls_whose_first_point_has_no_loss(rng) -> None:
+    """They end there, where an interior point method takes tens of steps."""
+    problem = hinge_problem(rng, n=40, p=400)
+    dual = problem.loss.balanced(
+        problem.loss.value_and_gradient(np.zeros((40, 1)))[1], problem.intercept
+    )
+    direction = problem.design.adjoint(-dual)[:, 0]
+    least = np.abs(problem.design.scores(direction[:, None])).min() / np.linalg.norm(direction, 3)
+    loose = replace(problem, penalty=Ball(1.5, 20.0 / least))
+    assert choose(loose).name == "fapg-star"
+    solution = minimize(loose, SOLVERS["fapg-star"](), stop=Stop(tol=1e-6, max_iter=10))
+    assert solution.certificate.converged
+    assert solution.certificate.primal == 0.0

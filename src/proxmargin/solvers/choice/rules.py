@@ -127,18 +127,21 @@ def _suits_dual_coordinate_descent(problem: Problem) -> bool:
     return many and _is_easy_logistic(problem, 0.1 * EASY_LOGISTIC_REACH)
 
 
-def _is_tight_ball(problem: Problem) -> bool:
-    """Few samples exceed their margins in the ball, so that most dual points are at their bounds.
-    Estimated from the scores of the point of the ball that is farthest along the direction of
-    steepest descent at zero scores."""
+def _suits_dual_steps_in_ball(problem: Problem) -> bool:
+    """Few samples exceed their margins in the ball, so that most dual points are at their bounds,
+    or none has a loss. Estimated from the scores of the point of the ball that is farthest along
+    the direction of steepest descent at zero scores, where the steps begin."""
     box = problem.loss.box
     if box is None or problem.loss.is_homogeneous:
         return False
     design, zero = problem.centred.design, np.zeros((problem.design.n_samples, 1))
     dual = problem.loss.balanced(problem.loss.value_and_gradient(zero)[1], problem.intercept)
-    furthest = problem.penalty.conjugate_gradient(design.adjoint(dual))
-    beyond = np.abs(design.scores(furthest)[:, 0]) > np.abs(box.target)
-    return float(beyond.mean()) <= FEW_BEYOND_MARGINS
+    scores = design.scores(problem.penalty.conjugate_gradient(design.adjoint(-dual)))
+    beyond = np.abs(scores[:, 0]) > np.abs(box.target)
+    if float(beyond.mean()) <= FEW_BEYOND_MARGINS:
+        return True
+    intercept = problem.loss.best_intercept(scores, problem.intercept, np.zeros(1))
+    return problem.loss.value(scores + intercept) == 0.0
 
 
 def _profits_from_working_set(problem: Problem) -> bool:
@@ -273,9 +276,9 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ("kinked", "ball"): (
         Rule(
             "fapg-star",
-            "a loss with kinks in a ball so small that most samples stay within their margins: "
-            "accelerated proximal gradient on the dual",
-            _is_tight_ball,
+            "a loss with kinks in a ball so small that most samples stay within their margins, or "
+            "whose first point has no loss: accelerated proximal gradient on the dual",
+            _suits_dual_steps_in_ball,
         ),
         INTERIOR_POINT,
     ),

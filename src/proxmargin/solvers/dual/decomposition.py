@@ -60,7 +60,7 @@ WHOLE_FORCING = 1e-3  # violation left in a block that is the whole problem: abo
 EXACT_FORCING = 1e-12  # the same in double precision, where no step is to follow
 SINGLE_RANGE = 1e20  # of kernel values, either way from one: float32 and their products stay finite
 # violation left in a block in double precision, each time before a step on the face of free weights
-FACE_FORCINGS = (1e-2, 1e-3, 1e-4)
+FACE_FORCINGS = (1e-3, 1e-4)
 DOUBLE_SAMPLES = 500  # up to which double precision is cheap: the square, 2 MB, stays in cache
 OVERSHOT = 0.6  # exact length of a step over its own, below which float32 has misled the block
 REFRESH_TRAVEL = 30.0  # sum of updates over |beta|_1, which multiplies the rounding of K beta
@@ -344,7 +344,9 @@ def _to_minimum_on_face(
     length = float(np.divide(room, step, out=np.ones_like(step), where=step != 0).min())
     step *= min(length, 1.0)
     value[free] = np.clip(value[free] + step, low[free], high[free])
-    slope += square[: slope.size, free] @ step
+    change = np.zeros_like(value)
+    change[free] = step
+    slope += square[: slope.size, : slope.size] @ change
 
 
 def _evenly(terms: BoxedDual, most: int) -> Index:

@@ -220,8 +220,8 @@ FACTORS_PER_CURVED_STEP = 40.0
 # secular equation: relative error of the norm of the model's minimiser, before it is scaled to the
 # radius; an inexact Newton step saves a factor or two
 SECULAR_TOLERANCE = 1e-14  # the tightest
-SECULAR_FORCING = 0.1  # times min(relative gap, sqrt(last decrease of the objective))
-LOOSEST_SECULAR_TOLERANCE = 1e-2  # far from the solution
+SECULAR_FORCING = 1.0  # times min(relative gap, sqrt(last decrease of the objective))
+LOOSEST_SECULAR_TOLERANCE = 0.1  # far from the solution
 
 
 @dataclass(frozen=True)
