@@ -116,6 +116,7 @@ class TestResults:
         name = found.recommended_
         count = np.count_nonzero(found.recommended_model_.coef_)
         of_folds = found.folds[found.folds.model == name].features_used
+        assert found.table.features_used[name] == count
         told = f"features used: {count} of 30"
         if set(of_folds) != {count}:
             told += f"; {of_folds.min()} to {of_folds.max()} in the folds"

@@ -85,9 +85,9 @@ class Comparison(Ranking, Plots):
         One row a model, the best first: ``score_mean, score_sd``, the interval ``score_low,
         score_high`` (Nadeau and Bengio), ``p_holm`` and ``p_equal`` against the best,
         ``equivalent`` (not distinguishable from it), the means of the other metrics,
-        ``features_used``, ``stability`` (Nogueira's measure of the selected features),
-        ``seconds_per_fit``, ``relative_gap`` (the worst certified one), ``folds``, ``kind``, and
-        the parameters chosen on all data.
+        ``features_used`` (by the model fitted on all samples), ``stability`` (Nogueira's measure
+        of the selected features), ``seconds_per_fit``, ``relative_gap`` (the worst certified one),
+        ``folds``, ``kind``, and the parameters chosen on all data.
     folds : DataFrame
         One row a model and fold: ``score``, all metrics, ``features_used, seconds, relative_gap``
         and the parameters chosen inside the fold.
@@ -295,7 +295,7 @@ def _table_row(found: Comparison, name: str) -> Record:
         "score_high": row["high"],
         **{key: row[key] for key in ("p_holm", "p_equal", "equivalent")},
         **{other: found.row(name, other)["mean"] for other in others},
-        "features_used": result["n_features"],
+        "features_used": found.features_used[name],
         **{key: result[key] for key in OF_COSTS},
         **result["settings"],
     }

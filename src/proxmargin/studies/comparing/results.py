@@ -19,6 +19,8 @@ from proxmargin.studies.comparing.setup import MetricFacts, Setup
 from proxmargin.studies.comparing.work import Outcome
 from proxmargin.studies.stats.scores import MAJORITY
 
+FAIR_STABILITY = 0.4  # below, the folds agree poorly on the features (Nogueira et al. 2018)
+
 
 class ComparisonEnding(Enum):
     """How a comparison ended; the value is the note that says so."""
@@ -190,16 +192,15 @@ class Ranking:
         return self.agreement.missed(self.evidence(), self.setup, basis)
 
     def choices(self) -> list[Record]:
-        """The most accurate, the simplest and the most stable of the models that are not
-        distinguishable from the best, with what each costs in mean score; and the recommended."""
+        """The most accurate, the simplest and the most stable (if any is fairly so) of the models
+        that are not distinguishable from the best, with what each costs in mean score; and the
+        recommended."""
         evidence = self.evidence()
         # the recommended one first, as it is named among equals
         known = sorted(evidence.equivalent, key=lambda name: name != evidence.recommended)
         stability = {name: each["stability"] for name, each in self.results.items()}
-        stable = [name for name in known if not np.isnan(stability[name])]
-        # of the model that one gets, where it is finished
-        features: dict[str, float] = {n: each["n_features"] for n, each in self.results.items()}
-        features |= {name: each.features_used for name, each in self.finals.items()}
+        stable = [name for name in known if stability[name] >= FAIR_STABILITY]
+        features = self.features_used
         roles = {
             "recommended": evidence.recommended,
             "most accurate": evidence.best,
@@ -219,6 +220,12 @@ class Ranking:
             for role, name in roles.items()
             if name is not None
         ]
+
+    @property
+    def features_used(self) -> dict[str, float]:
+        """By model: of the one that one gets; the mean over the folds where it is not finished."""
+        of_folds: dict[str, float] = {n: each["n_features"] for n, each in self.results.items()}
+        return of_folds | {name: each.features_used for name, each in self.finals.items()}
 
     @property
     def majority(self) -> float:

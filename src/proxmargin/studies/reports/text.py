@@ -129,7 +129,8 @@ def _model_remark(facts: Facts, model: Facts, heading: str) -> str:
     value, features = curve["strengths"][place], curve["n_features"][place]
     if value == curve["chosen"]:
         return told
-    simpler = f"{curve['parameter']}={setting(value)} with about {features:.0f} features"
+    plural = "s" if round(features) != 1 else ""
+    simpler = f"{curve['parameter']}={setting(value)} with about {features:.0f} feature{plural}"
     return f"{told} Within one standard error of it: {simpler}."
 
 
