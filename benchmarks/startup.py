@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -103,8 +102,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _compiling(code: str, layout: str) -> Mapping[str, float]:
-    with tempfile.TemporaryDirectory() as folder:
-        return _process(code, layout, NUMBA_CACHE_DIR=folder, PROXMARGIN_KERNELS="numba")
+    return _process(code, layout, PROXMARGIN_KERNELS="numba")
 
 
 def _process(code: str, layout: str, **settings: str) -> dict[str, float]:

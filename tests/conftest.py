@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import combinations, groupby
@@ -16,6 +17,7 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from threadpoolctl import threadpool_limits
 
 from proxmargin.compiled import library
+from tests.compiled.signatures import Lacking
 from tests.offline import forbid_to_children
 
 forbid_to_children()  # importing it has forbidden it to this process
@@ -32,14 +34,20 @@ settings.register_profile(
 settings.load_profile("house")
 
 
+kernels = library.loaded()
+lacking = Lacking(kernels) if kernels is not None and kernels.is_complete else None
+if lacking:
+    library.logger.addHandler(lacking)
+    library.logger.setLevel(logging.DEBUG)
+
+
 @pytest.fixture(autouse=True)
 def every_call_of_a_kernel_is_in_the_list() -> Iterator[None]:
     """What the library lacks would be compiled while a user waits, or not at all."""
     yield
-    kernels = library.loaded()
-    if kernels is not None and kernels.missing:
-        lines = sorted(kernels.missing)
-        kernels.missing.clear()
+    if lacking and lacking.lines:
+        lines = sorted(lacking.lines)
+        lacking.lines.clear()
         pytest.fail("add to src/proxmargin/compiled/signatures.txt:\n" + "\n".join(lines))
 
 

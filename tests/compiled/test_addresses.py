@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from proxmargin.compiled.addresses import ARRAY, NUMBER, address_of, caller
-from proxmargin.compiled.cache import njit
+from proxmargin.compiled.cache import ARRAY, NUMBER, address_of, caller, njit
 
 
 class Line(NamedTuple):

@@ -73,7 +73,7 @@ def test_without_a_library_the_first_kernel_says_what_to_install() -> None:
 def test_types_that_the_library_lacks_are_named() -> None:
     (line,) = told(f"{ABSENT}\n{LACKING}")
     assert "pip install 'proxmargin[custom]'" in line
-    assert "compensated.add str int64 none" in line
+    assert "compensated.add of str, int, NoneType" in line
 
 
 @built

@@ -24,7 +24,7 @@ from proxmargin.compiled.projections.knapsack import (
 __all__ = ["bisection", "refined_bisection"]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _drop_fixed(problem, active, count, kept, piece):
     """Move entries at one bound on the whole interval into its sums: I of Algorithm 2.
 
@@ -50,7 +50,7 @@ def _drop_fixed(problem, active, count, kept, piece):
     return kept_count, Piece(left, right, head, tail, slope, slope_tail), broken
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _start(problem):
     """An interval that holds a root, for the bisections: from the first to the last breakpoint.
 
@@ -83,7 +83,7 @@ def _start(problem):
     return active, count, piece
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def bisection(problem):
     """Algorithm 2: bisection that drops entries which stay at a bound, and ends by (19).
 
@@ -109,7 +109,7 @@ def bisection(problem):
     return _root(piece, problem.total), rounds + more
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def refined_bisection(problem):
     """Algorithm 5: as `bisection`, and entries that stay between their bounds are dropped too."""
     active, count, piece = _start(problem)

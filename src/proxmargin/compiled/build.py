@@ -9,9 +9,9 @@ a build after a change of C takes seconds.
 
 from __future__ import annotations
 
-import argparse
-import hashlib
+import gzip
 import json
+import logging
 import os
 import pickle
 import re
@@ -19,10 +19,12 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import cache
+import zlib
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
+from hashlib import sha256
 from importlib.metadata import version
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from proxmargin.compiled.objects import Compiled
 
 CACHE = Path.home() / ".cache" / "proxmargin" / "objects"
-MOST_WORDS = 2048  # of the arguments of a kernel, as in native/caller.c
 LINKED = {  # how compilers are asked for a library that Python loads
     "linux": ["-shared", "-fPIC", "-s", "-Wl,--gc-sections", "-lm"],
     "darwin": ["-bundle", "-fPIC", "-undefined", "dynamic_lookup", "-Wl,-dead_strip"],
@@ -54,18 +55,24 @@ class Signature(NamedTuple):
 Made = dict[Signature, tuple[str, "Compiled"]]  # with the names of their symbols
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    levels = digest.levels()
-    parser = argparse.ArgumentParser(description="Compile the kernels ahead of time.")
-    of_processors = f"of processors: {', '.join(levels)}, or all; default: this one's"
-    parser.add_argument("levels", nargs="*", metavar="LEVEL", help=of_processors)
-    parser.add_argument("--first", action="store_true", help="only those of a first comparison")
-    chosen = parser.parse_args(arguments)
-    if not chosen.levels and is_there(chosen.first):
+def main(*words: str) -> None:
+    """Levels of processors, or all; default: this one's. ``--first``: for a first comparison."""
+    levels, partly = [word for word in words if word != "--first"], "--first" in words
+    if not levels and is_there(partly):
         return
-    compiler = _compiler()
-    wanted = list(levels) if chosen.levels == ["all"] else chosen.levels or [_own_level()]
-    build(wanted, compiler, partly=chosen.first)
+    reason, known = "", digest.levels()
+    if not known:
+        reason = f"{digest.MACHINE} is not known"
+    elif not digest.compiler():
+        needed = "on Debian, type: sudo apt-get install gcc python3-dev"
+        reason = f"there is no C compiler or no Python.h; {needed}"
+    elif not library.has_numba():
+        reason = f"type: pip install 'numba=={digest.NUMBA}.*'"
+    elif not {*levels} <= {*known, "all"}:
+        reason = f"levels of processors are {', '.join(known)}, and all"
+    if reason:
+        sys.exit(f"kernels are compiled on their first use, and none is built: {reason}")
+    build(list(known) if levels == ["all"] else levels or [_own_level()], partly=partly)
 
 
 def is_there(partly: bool) -> bool:
@@ -76,65 +83,37 @@ def is_there(partly: bool) -> bool:
         return False
 
 
-def _compiler() -> list[str]:
-    """The command of the C compiler; an error that says what is missing for a build."""
-    command, reason = digest.compiler(), ""
-    if not digest.levels():
-        reason = f"{digest.machine()} is not known"
-    elif not command:
-        needed = "on Debian, type: sudo apt-get install gcc python3-dev"
-        reason = f"there is no C compiler or no Python.h; {needed}"
-    elif not library.has_numba():
-        reason = f"type: pip install 'numba=={digest.NUMBA}.*'"
-    if reason:
-        sys.exit(f"kernels are compiled on their first use, and none is built: {reason}")
-    return command
-
-
 def _own_level() -> str:
     """The best level that this processor runs."""
     from llvmlite.binding import get_host_cpu_features
 
     features = get_host_cpu_features()
-    for level, feature in digest.levels().items():
-        if not feature or features[feature]:
-            return level
-    sys.exit(f"no kernels are built: this processor is older than {level}")
+    return next(each for each, name in digest.levels().items() if not name or features[name])
 
 
 def signatures() -> tuple[list[Signature], set[Signature], dict[str, str]]:
     """Those of the list, those of them that a first comparison calls, and modules of tuples."""
-    found, first, modules = list[Signature](), set[Signature](), dict[str, str]()
-    for line in (digest.HERE / "signatures.txt").read_text().splitlines():
-        kernel, text = line.split(" ", 1)
-        if kernel == "class":
-            name, module = text.split()
-            modules[name] = module
-            continue
-        found.append(Signature(kernel.removeprefix("+"), text))
-        if kernel.startswith("+"):
-            first.add(found[-1])
-    return found, first, modules
+    lines = [line.split(" ", 1) for line in (digest.HERE / "signatures.txt").open()]
+    listed = [(name, Signature(name.removeprefix("+"), text.strip())) for name, text in lines]
+    modules = dict(each.text.split() for name, each in listed if name == "class")
+    found = [each for name, each in listed if name != "class"]
+    return found, {each for name, each in listed if name.startswith("+")}, modules
 
 
-def build(levels: list[str], compiler: list[str], *, partly: bool) -> None:
-    """Put the libraries of these levels, and the table, where the package looks for them."""
+def build(levels: list[str], *, partly: bool) -> None:
+    """Put the libraries of these levels, and their digests, where the package looks for them."""
     listed, first, modules = signatures()
     chosen = [each for each in listed if each in first or not partly]
-    places = [f"{library.PACKAGE}{module}:{name}" for name, module in modules.items()]
-    known = {"digest": digest.of_sources(), "machine": digest.machine(), "tuples": places}
-    digests, table = dict[str, str](), dict[str, Any]()
+    digests = dict[str, str]()
     digest.FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=digest.FOLDER) as scratch:
         for level in levels:
-            compiled = _compiled(chosen, modules, level)
-            table, calls = _table(compiled)
-            path = _linked(Path(scratch, level), level, calls, compiled, compiler)
-            digests[level] = hashlib.sha256(path.read_bytes()).hexdigest()
+            path = _linked(Path(scratch, level), level, _compiled(chosen, modules, level), modules)
+            digests[level] = sha256(path.read_bytes()).hexdigest()
             os.replace(path, digest.FOLDER / path.name)
-        table |= {**known, "libraries": digests, "made by": _makers(), "complete": not partly}
+        known = {"digest": digest.of_sources(), "libraries": digests, "complete": not partly}
         draft = Path(scratch) / "kernels.json"
-        draft.write_bytes(digest.sealed(json.dumps(table).encode()))
+        draft.write_text(json.dumps(known | {"made by": _makers()}))
         os.replace(draft, digest.FOLDER / draft.name)
     library.Library(digest.FOLDER)  # or it lacks a symbol that native/runtime.c should define
 
@@ -144,111 +123,111 @@ def build(levels: list[str], compiler: list[str], *, partly: bool) -> None:
 
 def _compiled(chosen: list[Signature], modules: dict[str, str], level: str) -> Made:
     """In this order; from the cache where it has them."""
-    from proxmargin.compiled.objects import compiled
-
     keys = {each: _key(each, modules, level) for each in chosen}
-    missing = [each for each, key in keys.items() if kept(CACHE / key) is None]
+    missing = [each for each, key in keys.items() if kept(key) is None]
     missing.sort(key=lambda each: -len(each.text))  # the longest take the longest
     os.environ |= {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": "", "NUMBA_OPT": "3"}
-    os.environ |= {library.SETTING: "numba", "OMP_NUM_THREADS": "1"}
+    os.environ |= {library.SETTING: library.BUILDING, "OMP_NUM_THREADS": "1"}
     print(f"{level}: compiling {len(missing)} of {len(chosen)} kernels", file=sys.stderr)
     CACHE.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(cpu_count(), get_context("spawn")) as pool:
-        futures = {
-            pool.submit(compiled, *each, modules, keys[each]): keys[each] for each in missing
-        }
-        for future in as_completed(futures):
-            draft = CACHE / f"{futures[future]}.{os.getpid()}"
-            draft.write_bytes(digest.sealed(pickle.dumps(future.result())))
-            os.replace(draft, CACHE / futures[future])
-    return {each: (key, kept(CACHE / key)) for each, key in keys.items()}
+        list(pool.map(partial(_keep, modules), missing, map(keys.__getitem__, missing)))
+    return {each: (key, kept(key)) for each, key in keys.items()}
 
 
-def kept(path: Path) -> Any:
+def _keep(modules: dict[str, str], signature: Signature, key: str) -> None:
+    """Compile a kernel, in a process of its own, into the cache."""
+    from proxmargin.compiled.objects import compiled
+
+    logging.disable()  # that kernels are compiled
+    draft = CACHE / f"{key}.{os.getpid()}"
+    draft.write_bytes(gzip.compress(pickle.dumps(compiled(*signature, modules, key)), 1))
+    os.replace(draft, CACHE / key)
+
+
+def kept(key: str) -> Any:
     """What is in a file of the cache; None where it is not there, or damaged."""
     try:
-        return pickle.loads(digest.unsealed(path))
-    except (OSError, digest.Refused):
+        return pickle.loads(gzip.decompress((CACHE / key).read_bytes()))
+    except (OSError, EOFError, zlib.error):
         return None
 
 
 @cache
-def _imports() -> dict[str, tuple[str, set[str]]]:
-    """Of each file that kernels are made of, by its module: the text, and what it imports."""
-    found = {}
-    for path in digest.sources():
-        if path.suffix == ".py":
-            text, names = path.read_text(), set[str]()
-            for source, more in re.findall(r"^from ([\w.]+) import \(?([\w\s,]*)", text, re.M):
-                names |= {source, *(f"{source}.{name}" for name in re.findall(r"\w+", more))}
-            parts = path.relative_to(digest.HERE.parent).with_suffix("").parts
-            found[library.PACKAGE + ".".join(parts)] = text, names
-    return found
+def _content(module: str) -> str:
+    """A digest of a module of kernels and of all that it imports; nothing of other modules."""
+    path = digest.HERE.parent.joinpath(*module.split(".")).with_suffix(".py")
+    if path not in digest.sources():
+        return ""
+    text, imported = path.read_text(), set[str]()
+    for source, names in re.findall(r"^from proxmargin\.([\w.]+) import \(?([\w\s,]*)", text, re.M):
+        imported |= {source, *(f"{source}.{name}" for name in re.findall(r"\w+", names))}
+    return sha256("".join([text, *map(_content, sorted(imported))]).encode()).hexdigest()
 
 
 def _key(signature: Signature, modules: dict[str, str], level: str) -> str:
-    """The name of object code, and of its symbol, by what it is made of: what it imports, too."""
-    tuples = {modules[name] for name in re.findall(r"[A-Z]\w*", signature.text) if name in modules}
-    todo = {signature.kernel.rpartition(".")[0], "compiled.objects", *tuples}
-    todo, met = {library.PACKAGE + name for name in todo}, set[str]()
-    while todo:
-        met |= todo
-        todo = {name for each in todo for name in _imports()[each][1] & _imports().keys()} - met
-    made_of = [_makers(), level, *signature, *(_imports()[name][0] for name in sorted(met))]
-    return "kernel_" + hashlib.sha256("\0".join(made_of).encode()).hexdigest()[:32]
+    """The name of object code, and of its symbol, by what it is made of."""
+    named = sorted(modules.keys() & re.findall(r"\w+", signature.text))
+    files = signature.kernel.rpartition(".")[0], "compiled.objects", *map(modules.get, named)
+    made_of = [_makers(), level, *signature, *map(_content, files)]
+    return "kernel_" + sha256("\0".join(made_of).encode()).hexdigest()[:32]
 
 
 def _makers() -> str:
     return ", ".join(f"{name} {version(name)}" for name in ("numba", "llvmlite"))
 
 
-# ---- the table, and the library ----------------------------------------------------------------
+# ---- the library -------------------------------------------------------------------------------
 
 
-def _table(compiled: Made) -> tuple[dict[str, Any], str]:
-    """How kernels are called, and the C code that calls them by words.
+def _calls(compiled: Made, modules: dict[str, str]) -> str:
+    """C code that calls kernels by words, with the table of what they are given.
 
     Passes over samples, whose first argument is an address, are called by kernels, by theirs.
     """
     kernels: dict[str, list[Any]] = {}
     passes: dict[str, int] = {}
     lines, entries, addresses = ["#include <stdint.h>"], list[str](), list[str]()
-    for signature, (symbol, made) in compiled.items():
+    # what fits C order alone comes before what fits any
+    for signature in sorted(compiled, key=lambda each: len(re.findall(r":\dA", each.text))):
+        symbol, made = compiled[signature]
         lines.append(f"int {symbol}({', '.join(['void *', 'void *', *made.words])});")
         if signature.text.startswith("*"):
             passes[f"{signature.kernel} {made.objects[0]}"] = len(addresses)
             addresses.append(f"(void *){symbol}")
             continue
-        if len(made.words) > MOST_WORDS:
-            raise ValueError(f"{signature.kernel} has too many arguments")
         row = len(entries), made.arguments, made.result, made.objects
         kernels.setdefault(signature.kernel, []).append(row)
         passed = "".join(f", *({word} *)(w + {k})" for k, word in enumerate(made.words))
         call = f"{{ return {symbol}(r, e{passed}); }}"
         lines.append(f"static int e{len(entries)}(void *r, void **e, int64_t *w) {call}")
         entries.append(f"e{len(entries)}")
-    for rows in kernels.values():  # what fits C order alone comes before what fits any
-        rows.sort(key=lambda row: row[1].count(b"A".hex()))
+    tuples = [f"{library.PACKAGE}{module}:{name}" for name, module in modules.items()]
+    table = json.dumps({"kernels": kernels, "passes": passes, "tuples": tuples})
     lines.append("typedef int (*Entry)(void *, void **, int64_t *);")
     lines.append(f"const Entry kernel_entries[] = {{{', '.join(entries)}}};")
     lines.append(f"void *const pass_addresses[] = {{{', '.join(addresses)}}};")
-    return {"kernels": kernels, "passes": passes}, "\n".join(lines)
+    lines.append(f"const char kernel_table[] = {json.dumps(table)};")
+    return "\n".join(lines)
 
 
-def _linked(scratch: Path, level: str, calls: str, compiled: Made, compiler: list[str]) -> Path:
-    """Link object code and C into a library."""
+def _linked(scratch: Path, level: str, compiled: Made, modules: dict[str, str]) -> Path:
+    """Link object code and C, ours and Numba's wrappers of LAPACK, into a library."""
     scratch.mkdir()
-    (scratch / "calls.c").write_text(calls)
+    (scratch / "calls.c").write_text(_calls(compiled, modules))
     for symbol, each in compiled.values():
         (scratch / f"{symbol}.o").write_bytes(each.code)
     out = scratch / f"kernels-{level}{digest.SUFFIX}"
-    include = [f"-I{sysconfig.get_paths()['include']}", f"-I{np.get_include()}"]
+    numba: Any = find_spec("numba")
+    places = [sysconfig.get_paths()["include"], np.get_include(), *numba.submodule_search_locations]
     sources = [*sorted((digest.HERE / "native").glob("*.c")), scratch / "calls.c"]
-    flags = ["-O2", "-w", f'-DKERNEL_LEVEL="{level}"', *LINKED[sys.platform]]
-    run = [*compiler, *include, *sources, *sorted(scratch.glob("*.o")), *flags, "-o", out]
+    most = max(len(each.words) for _, each in compiled.values())
+    named = [f'-DKERNEL_LEVEL="{level}"', f"-DMOST_WORDS={most}", *(f"-I{each}" for each in places)]
+    run = [*digest.compiler(), *named, *sources, *sorted(scratch.glob("*.o"))]
+    run += ["-O2", "-w", *LINKED[sys.platform], "-o", out]
     subprocess.run([str(word) for word in run], check=True)
     return out
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

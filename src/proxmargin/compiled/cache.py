@@ -6,19 +6,26 @@ implementations of functions and intrinsics, is handed over then (`overload`, `i
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from threading import Lock
 from typing import Any
 
 from proxmargin.compiled import library
+from proxmargin.compiled.clock import compiling
 
 SUMS = {"reassoc", "contract", "nsz"}  # `fastmath` of sums in any order: their loops vectorise
 
+NUMBER, ARRAY = "float64", "float64[::1]"  # types of arguments of functions that have addresses
+
 _registrations: list[Callable[[], object]] = []
+_registering = Lock()
 
 
-def njit(**options: Any) -> Callable[[Any], Any]:
-    """`numba.njit`, where ``cache=True`` keeps the result on disk, unless the library has it.
+def njit(*, allocates: bool = True, **options: Any) -> Callable[[Any], Any]:
+    """`numba.njit`, unless the library has the kernel.
 
     A kernel with ``allocates=False`` makes no arrays, only views of those that it is given, and
     counts no references to them: counting is atomic and takes, where arrays come in tuples, longer
@@ -26,47 +33,73 @@ def njit(**options: Any) -> Callable[[Any], Any]:
     """
 
     def compiled(function: Any) -> Any:
-        found, later = library.loaded(), partial(just_in_time, function, options)
+        later = partial(just_in_time, function, {**options, "_nrt": allocates})
+        found = library.loaded()
         if found is not None and function.__module__.startswith(library.PACKAGE):
-            return found.kind(function, found, later)
-        return later() if library.has_numba() else _Absent(function)
+            return library.Kernel(function, found, later)
+        return later() if library.has_numba() else _refuse
 
     return compiled
 
 
-def just_in_time(function: Any, options: dict[str, Any]) -> Any:
-    """The kernel as Numba compiles it on its first use."""
-    from proxmargin.compiled.kernel import Kernel
+def _refuse(*arguments: Any, **named: Any) -> None:
+    """A kernel where there is neither a library nor Numba."""
+    raise ImportError(library.WITHOUT_NUMBA)
 
-    fixed = {"nopython": True, "boundscheck": None, "_nrt": options.get("allocates", True)}
-    given = {name: options[name] for name in options.keys() - {"cache", "allocates"}}
-    while _registrations:
-        _registrations.pop(0)()
-    made = Kernel(function, targetoptions={**fixed, **given})
-    if options.get("cache"):
-        made.enable_caching()
-    return made
+
+def just_in_time(function: Any, options: dict[str, Any]) -> Any:
+    """The kernel as Numba compiles it on its first use, in every process."""
+    import numba
+
+    _listen()
+    building = os.environ.get(library.SETTING) == library.BUILDING
+    wrappers = {"no_cpython_wrapper": building, "no_cfunc_wrapper": True}
+    compiled: Any = numba.njit  # the stubs lack what is private
+    return compiled(**options, **wrappers)(function)
+
+
+@cache
+def _listen() -> None:
+    """Be ready whenever Numba compiles: stop the clock, say so once, and register."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, _: object) -> None:
+            compiling.begin()
+            _say()
+            with _registering:
+                while _registrations:
+                    _registrations.pop(0)()
+
+        def on_end(self, _: object) -> None:
+            compiling.end()
+
+    event.register("numba:compiler_lock", Listener())
+
+
+@cache
+def _say() -> None:
+    logging.getLogger("proxmargin").warning(
+        "compiling kernels for their first use: some seconds, a minute or two for a path; every "
+        "process does so for a loss of your own, and for all kernels where there is no library of "
+        "them, which `python -m proxmargin.compiled.build` makes"
+    )
 
 
 def at_first_compilation(register: Callable[[], object]) -> None:
     """Call this before Numba compiles anything, which may be never."""
-    if library.loaded() is None and library.has_numba():
-        register()
-    else:
-        _registrations.append(register)
+    _registrations.append(register)
 
 
 def overload(function: Any, **options: Any) -> Callable[[Any], Any]:
     """`numba.extending.overload`, which takes effect when Numba is needed."""
 
-    def implemented(implementation: Any) -> Any:
+    def implemented(implementation: Any) -> None:
+        @at_first_compilation
         def register() -> None:
             from numba.extending import overload
 
             overload(function, **options)(implementation)
-
-        at_first_compilation(register)
-        return implementation
 
     return implemented
 
@@ -74,11 +107,10 @@ def overload(function: Any, **options: Any) -> Callable[[Any], Any]:
 class intrinsic:
     """`numba.extending.intrinsic`, which takes effect when Numba is needed."""
 
+    __call__: Callable[..., Any]  # in kernels alone
+
     def __init__(self, definition: Any) -> None:
         self.definition = definition
-
-    def __call__(self, *arguments: Any) -> Any:
-        raise TypeError(f"only kernels call {self.definition.__name__}")
 
     @cached_property
     def _numba_type_(self) -> Any:
@@ -98,11 +130,53 @@ def is_array(kind: Any) -> bool:
     return isinstance(kind, types.Array)
 
 
-class _Absent:
-    """A kernel where there is neither a library nor Numba."""
+def address_of(kernel: Any, parameters: tuple[float, ...], arguments: tuple[str, ...]) -> int:
+    """The address of a kernel ``f(at, *arguments)``, of `NUMBER` and `ARRAY`, which must not raise.
 
-    def __init__(self, function: Any) -> None:
-        self.py_func = function
-
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    ``at[0]`` is a named tuple of the type of ``parameters``, which callers need not know: a kernel
+    that is handed addresses is compiled once for all functions, one that is handed functions once
+    for each choice of them. A call by address costs nanoseconds.
+    """
+    found = library.loaded()
+    known = found.address(kernel, parameters) if found is not None else None
+    if known is not None:
+        return known
+    if not library.has_numba():
         raise ImportError(library.WITHOUT_NUMBA)
+    from numba import typeof, types
+
+    kinds = {NUMBER: types.float64, ARRAY: types.float64[::1]}
+    given = (types.CPointer(typeof(parameters)), *map(kinds.__getitem__, arguments))
+    compiled: Any = getattr(kernel, "just_in_time", kernel)
+    compiled.compile(given)
+    made = compiled.overloads[given]
+    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+
+
+def caller(count: int) -> Any:
+    """For kernels: ``call(address, at, arguments)``, of a function that returns so many numbers.
+
+    The types of the tuple of arguments must be those that `address_of` was given.
+    """
+
+    @intrinsic
+    def call(typing: Any, address: Any, at: Any, arguments: Any) -> Any:
+        from numba import types
+        from numba.core import cgutils
+
+        number: Any = types.float64
+        several = types.UniTuple(number, count)
+        result = types.none if count == 0 else number if count == 1 else several
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            function, place, packed = values
+            kinds = (types.voidptr, *arguments)
+            kind = context.call_conv.get_function_type(result, kinds).as_pointer()
+            given = [builder.inttoptr(place, cgutils.voidptr_t)]
+            given += cgutils.unpack_tuple(builder, packed)
+            called = builder.inttoptr(function, kind)
+            return context.call_conv.call_function(builder, called, result, kinds, given)[1]
+
+        return result(address, at, arguments), generate
+
+    return call

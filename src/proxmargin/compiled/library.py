@@ -1,26 +1,25 @@
 """Kernels from a library that was compiled ahead of time (`proxmargin.compiled.build`).
 
-Beside this file, in the folder ``library``, lie a library for each level of processors and
-``kernels.json``, the table of what is in them: first a digest of the rest, then the digest of the
-sources that were compiled, the digests of the libraries, and how each kernel is called. What does
-not have its digest is not loaded.
+Beside this file, in the folder ``library``, lie a library for each level of processors, which holds
+the table of how its kernels are called, and ``kernels.json`` with the digests of the libraries and
+of the sources that were compiled. What does not have its digest is not loaded.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import logging
 import os
 import pickle
 from collections.abc import Callable
-from functools import cache, cached_property, update_wrapper
+from functools import cache, cached_property, partial, update_wrapper
 from hashlib import sha256
 from importlib.machinery import ExtensionFileLoader
 from importlib.metadata import version
 from importlib.util import find_spec, module_from_spec, spec_from_loader
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -30,37 +29,29 @@ from proxmargin.compiled.digest import Refused
 
 PACKAGE = "proxmargin."
 SETTING = "PROXMARGIN_KERNELS"  # "numba": without the library; or the level of processors to take
+BUILDING = "building"  # its value in processes that make a library
 WITHOUT_NUMBA = "this needs a kernel that is not compiled; type: pip install 'proxmargin[custom]'"
 UNUSABLE = (Refused, OSError, ImportError, ValueError, KeyError)  # where a library is not right
 
-logger = logging.getLogger("proxmargin")
-_filling = Lock()  # of the list of overloads of a kernel, by one thread
+logger = logging.getLogger(__name__)
 
 
 class Library:
     """A library that this processor runs, and its table."""
 
     def __init__(self, folder: Path) -> None:
-        table = digest.table(folder)
+        known = digest.table(folder)
+        self.is_complete: bool = known["complete"]
+        self.level, self.module = _loaded(folder, known["libraries"])
+        table = json.loads(self.module.table)
         self.kernels: dict[str, Any] = table["kernels"]
         self.passes: dict[str, int] = table["passes"]
         self.tuples: list[str] = table["tuples"]  # the named ones that kernels take
-        self.is_complete: bool = table["complete"]
-        self.level, self.module = _loaded(folder, table["libraries"])
-        self.kind: Any = type("LibraryKernel", (_LibraryKernel, self.module.Kernel), {})
-        self.missing: set[str] = set()  # calls with types that the library does not have
 
     def address(self, kernel: Any, parameters: tuple[Any, ...]) -> int | None:
         """The address of a pass over samples for losses of this class, if the library has it."""
         number = self.passes.get(f"{_name(kernel.py_func)} {place_of(type(parameters))}")
         return None if number is None else int(self.module.address(number))
-
-    def knows(self, value: Any) -> bool:
-        """Whether all named tuples in an argument are of the list, none a user's own."""
-        return not isinstance(value, tuple) or (
-            (type(value) is tuple or place_of(type(value)) in self.tuples)
-            and all(map(self.knows, value))
-        )
 
 
 def _loaded(folder: Path, digests: dict[str, str]) -> tuple[str, Any]:
@@ -82,19 +73,15 @@ def _loaded(folder: Path, digests: dict[str, str]) -> tuple[str, Any]:
 @cache
 def loaded() -> Library | None:
     """The library; None where there is none for this package and processor, which the log tells."""
-    digest.of_sources()
-    if os.environ.get(SETTING) == "numba" or not (digest.FOLDER / "kernels.json").exists():
+    ignored = os.environ.get(SETTING) in ("numba", BUILDING)
+    if ignored or not (digest.FOLDER / "kernels.json").exists():
         return None
     try:
         return Library(digest.FOLDER)
     except UNUSABLE as reason:
         then = "kernels are compiled on their first use" if has_numba() else WITHOUT_NUMBA
-        logger.warning(
-            "the library of compiled kernels in %s is not used (%s): %s",
-            digest.FOLDER,
-            reason,
-            then,
-        )
+        told = "the library of compiled kernels in %s is not used (%s): %s"
+        logger.warning(told, digest.FOLDER, reason, then)
         return None
 
 
@@ -120,36 +107,38 @@ def _name(function: Any) -> str:
     return f"{function.__module__.removeprefix(PACKAGE)}.{function.__qualname__}"
 
 
-class _LibraryKernel:
+class Kernel(partial[Any]):
     """A kernel of the library; for types that it lacks, and for other kernels, one of Numba's.
 
-    The base class in C calls `missed` where no overload fits the arguments.
+    Calls go to ``call`` of native/caller.c, which calls `missed` where no overload fits.
     """
 
-    overloads: list[Any]  # filled by the first call: their classes may not be there yet
+    def __new__(cls, function: Any, library: Library, compiled: Callable[[], Any]) -> Kernel:
+        overloads: list[Any] = []  # filled by the first call: their classes may not be there yet
+        kernel = super().__new__(cls, library.module.call, overloads)
+        overloads.append(kernel)
+        return kernel
 
     def __init__(self, function: Any, library: Library, compiled: Callable[[], Any]) -> None:
         self.py_func, self.library, self.compiled = function, library, compiled
         self.rows = library.kernels.get(_name(function), [])
-        update_wrapper(self, function)  # type: ignore[arg-type]
+        update_wrapper(self, function)
 
     def missed(self, *arguments: Any, **named: Any) -> Any:
         """The first call, one with defaults or names of arguments, or one of other types."""
-        if len(self.overloads) < len(self.rows):
-            with _filling:
-                if not self.overloads:
-                    self.overloads.extend(map(_overload, self.rows))
-            return self(*arguments, **named)  # type: ignore[operator]
+        (overloads,) = self.args
+        if len(overloads) <= len(self.rows):
+            overloads.extend([*map(_overload, self.rows)])  # at once; two threads do no harm
+            return self(*arguments, **named)
         bound = inspect.signature(self.py_func).bind(*arguments, **named)
         bound.apply_defaults()
         if named or len(bound.args) != len(arguments):
-            return self(*bound.args)  # type: ignore[operator]
-        lacked = f"{_name(self.py_func)} {' '.join(map(described, arguments))}"
-        if self.library.is_complete and all(map(self.library.knows, arguments)):
-            self.library.missing.add(lacked)
-        logger.debug("the library lacks %s", lacked)
+            return self(*bound.args)
+        name = _name(self.py_func)
+        logger.debug("the library lacks %s of %s", name, arguments)
         if not has_numba():
-            raise ImportError(f"{WITHOUT_NUMBA} (the library lacks {lacked})")
+            types = ", ".join(type(each).__name__ for each in arguments)
+            raise ImportError(f"{WITHOUT_NUMBA} (the library lacks {name} of {types})")
         return self.just_in_time(*arguments)
 
     def raised(self, pickled: bytes) -> None:
@@ -172,32 +161,19 @@ class _LibraryKernel:
         return self.just_in_time._numba_type_
 
 
-def described(value: Any) -> str:
-    """The type of an argument as the list of `proxmargin.compiled.objects` would have it."""
-    if isinstance(value, np.ndarray):
-        flags = value.flags
-        order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
-        return f"{value.dtype}:{value.ndim}{order}{'' if flags.writeable else 'r'}"
-    if isinstance(value, tuple):
-        name = type(value).__name__ if type(value) is not tuple else ""
-        return f"{name}({','.join(map(described, value))})"
-    if isinstance(value, np.void):
-        fields = (f"{name}:{value.dtype[name]}" for name in value.dtype.names or ())
-        return "{" + ",".join(fields) + "}"
-    if isinstance(value, np.generic):
-        return str(value.dtype)
-    named = {int: "int64", float: "float64", type(None): "none"}
-    return named.get(type(value), type(value).__name__)
-
-
 def _overload(row: Any) -> tuple[int, bytes, bytes, tuple[Any, ...]]:
     entry, arguments, result, objects = row
     return entry, bytes.fromhex(arguments), bytes.fromhex(result), tuple(map(_object, objects))
 
 
-def _object(described: Any) -> Any:
-    """A class, as ``module:name``, or the type of an array or of a record."""
-    if isinstance(described, list):
-        return np.dtype([(name, kind) for name, kind in described])
+def _object(described: str) -> Any:
+    """A record, the type of an array, or a class as ``module:name``."""
+    if "{" in described:
+        return record(described)
     module, _, name = described.partition(":")
     return getattr(importlib.import_module(module), name) if name else np.dtype(described)
+
+
+def record(text: str) -> np.dtype[np.void]:
+    """The type of records as ``{name:type,...}``."""
+    return np.dtype([tuple(field.split(":")) for field in text.strip("{}").split(",")])

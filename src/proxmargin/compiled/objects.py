@@ -1,15 +1,8 @@
 """Object code of kernels, by Numba and llvmlite: the part of the build that runs in processes.
 
-``signatures.txt`` is the closed list of types that kernels are compiled for ahead of time. A line
-is the name of a kernel and the types of its arguments: numbers by their NumPy names, arrays as
-``float64:2C`` (two dimensions in C order; F: Fortran's, A: any), with an ``r`` at the end if the
-kernel does not write to them, records as ``{name:type,...}``, tuples as ``(...)`` and named ones as
-``Name(...)``. A star before a type: its address. A plus before a line: a first comparison, of dense
-data, calls it. Lines ``class`` say where named tuples are.
-
-What of Numba's private parts ahead-of-time compilation rests on is here and in
-`proxmargin.compiled.kernel`, and in ``native/``: the layout of arguments and results, and the
-symbols that ``runtime.c`` defines.
+The lines of ``signatures.txt`` are described in docs/developing/compiled-kernels.md. What of
+Numba's private parts ahead-of-time compilation rests on is here and in ``native/``: the layout of
+arguments and results, and the symbols that ``runtime.c`` defines.
 """
 
 from __future__ import annotations
@@ -20,18 +13,31 @@ import os
 import re
 from typing import Any, NamedTuple
 
-import numpy as np
 from llvmlite import binding
 from numba import from_dtype, types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.registry import CPUDispatcher
 
-from proxmargin.compiled.kernel import NO_WRAPPERS, callees_only_lowered
-from proxmargin.compiled.library import PACKAGE, place_of
+from proxmargin.compiled.library import PACKAGE, place_of, record
 
 # as native/caller.c has them
 LETTERS = {"float64": "d", "int64": "q", "uint64": "Q", "bool": "?", "none": "n"}
+ORDERS = {"C": 1, "F": 2, "A": 0}  # NumPy's flags
 WORDS = {"double": "double", "i64": "int64_t", "i8": "int8_t"}  # LLVM's types in C; else addresses
+
+
+class Lowered(JITCodeLibrary):
+    """Code that is only linked into other code, and neither optimised nor run by itself.
+
+    Callers contain all that they call: Numba would compile the last link of a chain of calls as
+    many times as the chain is long.
+    """
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
 
 
 class Compiled(NamedTuple):
@@ -60,9 +66,7 @@ class _Types(dict[str, Any]):
         self["bool"], self["address"] = types.boolean, types.CPointer
         self["array"] = lambda kind, *of: array(kind, *of[:2], readonly=bool(of[2]))
         self["plain"] = lambda *parts: types.BaseTuple.from_types(parts)
-        self["record"] = lambda text: from_dtype(
-            np.dtype([tuple(field.split(":")) for field in text.split(",")])
-        )
+        self["record"] = lambda text: from_dtype(record(text))
 
     def __missing__(self, name: str) -> Any:
         if name not in self.modules:
@@ -83,10 +87,11 @@ def compiled(kernel: str, text: str, modules: dict[str, str], symbol: str) -> Co
     module, _, name = kernel.rpartition(".")
     known = getattr(importlib.import_module(PACKAGE + module), name)
     kinds = _Types(modules).read(text)
-    made: Any = CPUDispatcher(known.py_func, {}, {**known.targetoptions, **NO_WRAPPERS})
-    with callees_only_lowered(made.targetctx.codegen()):
-        made.compile(kinds)
-    overload = made.overloads[kinds]
+    codegen = known.targetctx.codegen()
+    codegen.create_library = lambda name, **more: Lowered(codegen, name)
+    codegen.set_env = lambda name, env: None  # nothing is in memory
+    known.compile(kinds)
+    overload = known.overloads[kinds]
     JITCodeLibrary._optimize_final_module(overload.library)
     parsed = binding.parse_assembly(overload.library.get_llvm_str())
     own = overload.fndesc.llvm_func_name
@@ -105,6 +110,8 @@ def compiled(kernel: str, text: str, modules: dict[str, str], symbol: str) -> Co
     words = [WORDS.get(str(each.type), "void *") for each in entry.arguments][2:]
     objects: list[Any] = []
     arguments = bytes([len(kinds)]) + b"".join(_code(kind, objects) for kind in kinds)
+    if hasattr(overload.signature.return_type, "instance_class"):
+        raise TypeError(f"{kernel} returns a named tuple")
     result = _code(overload.signature.return_type, objects)
     return Compiled(target.emit_object(parsed), words, arguments.hex(), result.hex(), objects)
 
@@ -124,7 +131,9 @@ def _code(kind: Any, objects: list[Any]) -> bytes:
         head = of("(", place_of(getattr(kind, "instance_class", tuple)), len(parts))
         return head + b"".join(_code(part, objects) for part in parts)
     if isinstance(kind, types.Array):
-        return of("A", str(kind.dtype), kind.ndim, ord(kind.layout), kind.mutable)
+        flags = ORDERS[kind.layout], kind.mutable and 4  # of 256: may be written
+        return of("A", str(kind.dtype), kind.ndim, *flags)
     if isinstance(kind, types.Record):
-        return of("R", [[name, str(kind.typeof(name))] for name in kind.fields])
+        fields = ",".join(f"{name}:{kind.typeof(name)}" for name in kind.fields)
+        return of("R", f"{{{fields}}}")
     return LETTERS[str(kind)].encode()

@@ -37,7 +37,7 @@ class Data(NamedTuple):
     free: bool
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def every_product(data, candidates, theta, steps):  # type: ignore[no-untyped-def]
     """All and some products with a dual point, those of the candidates, and a sum of columns."""
     store, inverse = data.store, data.inverse
@@ -53,7 +53,7 @@ def every_product(data, candidates, theta, steps):  # type: ignore[no-untyped-de
     return whole, part, total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def every_gram(data, candidates, model, first, second, totals, out):  # type: ignore[no-untyped-def]
     """The matrix of three members, with a fourth, and with other curvatures, one after another."""
     store, inverse, m = data.store, data.inverse, model.members.size

@@ -22,7 +22,6 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from proxmargin import Comparison, SquaredHingeSVC, compare
-from proxmargin.compiled.clock import standing_still
 from proxmargin.runtime.brief import Listing, number
 from proxmargin.studies.comparing import run, work
 from proxmargin.studies.comparing.candidates import CANDIDATES, AlphaPath, Candidate, Grid
@@ -36,6 +35,7 @@ from proxmargin.studies.comparing.rows import (
 from proxmargin.studies.comparing.searches import SearchPredictions
 from proxmargin.studies.comparing.work import chosen, ties
 from proxmargin.studies.reports import text
+from tests.compiled.test_clock import standing_still
 
 QUICK = replace(CANDIDATES["SquaredHingeSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=4))
 OTHER = replace(CANDIDATES["HuberizedSVC"], search=AlphaPath(l1_ratios=(0.9,), n_alphas=3))

@@ -12,7 +12,7 @@ import numpy as np
 from proxmargin.compiled.cache import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def clip_flows(dual, codes, shares, most):
     """The dual point with rates clipped at zero and rows shrunk to a total rate of ``most``.
 
@@ -49,7 +49,7 @@ def clip_flows(dual, codes, shares, most):
     return out, largest
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def largest_rate(dual, codes, shares):
     """The largest total rate ``sum_k a_ik`` of a sample; negative rates count nothing."""
     largest = 0.0
@@ -63,7 +63,7 @@ def largest_rate(dual, codes, shares):
     return largest
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def balance(dual, codes, shares, capacity):
     """Change ``dual`` in place so that its columns sum to zero, keeping rates in the simplex.
 
@@ -113,7 +113,7 @@ def balance(dual, codes, shares, capacity):
         dual[i, own] = -out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def loose_rows(dual, scores):
     """``sum_i |sum_k dual_ik| max_k |scores_ik|``: what rounding of the rows' sums can hide."""
     total = 0.0

@@ -80,7 +80,7 @@ def _curvatures(form, rates, dual, codes, shares, k, other, out):
     )
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _softmax(margin, scores, codes, shares, rates, dual):
     """Rates are the probabilities of the classes."""
     value = 0.0
@@ -96,7 +96,7 @@ def _softmax(margin, scores, codes, shares, rates, dual):
     return value
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _softmax_curvatures(rates, dual, codes, shares, k, other, out):
     """``share p_k ([k = other] - p_other)``; where p is close to one, without cancellation."""
     for i in range(out.size):
@@ -108,7 +108,7 @@ def _softmax_curvatures(rates, dual, codes, shares, k, other, out):
             out[i] = shares[i] * rates[k, i] * (1.0 - rates[k, i])
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _pairwise(margin, scores, codes, shares, rates, dual):
     """Rates are one for classes with a violated margin, and their number for the own class."""
     value = 0.0
@@ -131,7 +131,7 @@ def _pairwise(margin, scores, codes, shares, rates, dual):
     return value
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _pairwise_curvatures(rates, codes, shares, k, other, out):
     """``2 share`` times ``sum (e_k - e_y)(e_k - e_y)'`` over the classes with violated margins."""
     for i in range(out.size):
@@ -146,14 +146,14 @@ def _pairwise_curvatures(rates, codes, shares, k, other, out):
             out[i] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def value_and_gradient(form, scores, codes, shares, gradient):
     """The weighted loss of scores (n_samples, n_classes); writes its gradient of that shape."""
     rates = np.empty(scores.shape)
     return evaluated(form, scores.T, codes, shares, rates.T, gradient.T)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _shift_hessian(form, rates, dual, codes, shares, size):
     """The Hessian of the loss in shifts of the scores of the first ``size`` classes."""
     hessian, curvature = np.zeros((size, size)), np.empty(rates.shape[1])
@@ -164,7 +164,7 @@ def _shift_hessian(form, rates, dual, codes, shares, size):
     return hessian
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def slope_and_curvature(form, scores, codes, shares):
     """Gradient and Hessian of the loss in one shift a class."""
     rates, dual, slope = np.empty(scores.shape), np.empty(scores.shape), np.empty(scores.shape[0])
@@ -173,7 +173,7 @@ def slope_and_curvature(form, scores, codes, shares):
     return slope, _shift_hessian(form, rates, dual, codes, shares, slope.size)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def intercept_system(form, rates, dual, codes, shares):
     """The Hessian of the loss in the intercepts of all classes but the last, which stays fixed."""
     system = _shift_hessian(form, rates, dual, codes, shares, rates.shape[0] - 1)
@@ -185,7 +185,7 @@ def intercept_system(form, rates, dual, codes, shares):
     return system
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def best_shift(form, scores, codes, shares, intercept, rates, dual):
     """Move ``scores`` and ``intercept``, in place, to the best intercept.
 
@@ -228,7 +228,7 @@ def best_shift(form, scores, codes, shares, intercept, rates, dual):
     return value, _sums(dual, sums)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _sums(dual, out):
     """Sums over the samples into ``out``; the largest of them."""
     worst = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from proxmargin.compiled.cache import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def value_sum(scores, codes, shares):
     """``sum_i shares_i max_k (z_ik + [k != y_i] - z_iy)``."""
     total = 0.0
@@ -20,7 +20,7 @@ def value_sum(scores, codes, shares):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def subgradient(scores, codes, shares, out):
     """`value_sum`, and a subgradient in ``out``: the mean of those of the classes that attain it.
 
@@ -51,7 +51,7 @@ def subgradient(scores, codes, shares, out):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def fenchel_young_sum(scores, codes, shares, dual):
     """``sum_i sum_k y_ik (worst_i - margin_ik)`` with ``y = dual + shares e_code`` in the simplex.
 

@@ -13,7 +13,7 @@ from proxmargin.compiled.cache import SUMS, njit
 from proxmargin.compiled.losses.exponentials import fast_exp, fast_log1p
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def evaluated(phi, scores, shift, signs, weights, theta, curvature):
     """The dual point (minus the gradient) and the curvatures at ``scores + shift``.
 
@@ -48,7 +48,7 @@ def evaluated(phi, scores, shift, signs, weights, theta, curvature):
     return dual_sum, positive, total, loss
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
+@njit(nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def evaluated_logistic(scores, shift, signs, weights, theta, curvature):
     """`evaluated` for the logistic loss."""
     dual_sum, positive, total, loss = 0.0, 0.0, 0.0, 0.0
@@ -68,13 +68,13 @@ def evaluated_logistic(scores, shift, signs, weights, theta, curvature):
     return dual_sum, positive, total, loss
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def logistic(t):
     """``log(1 + e^-t)``."""
     return fast_log1p(fast_exp(-abs(t))) + max(-t, 0.0)
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def logistic_shares(t):
     """``1 / (1 + e^-|t|)`` and the rest, ``1 / (1 + e^|t|)``."""
     e = fast_exp(-abs(t))
@@ -82,14 +82,14 @@ def logistic_shares(t):
     return near, e * near
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def logistic_descent(t):
     """``1 / (1 + e^t)``."""
     near, far = logistic_shares(t)
     return far if t > 0.0 else near
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
+@njit(nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def evaluated_capped(height, cap, scores, shift, signs, weights, theta, curvature):
     """`evaluated` for the capped quadratic."""
     dual_sum, positive, total, loss = 0.0, 0.0, 0.0, 0.0
@@ -108,7 +108,7 @@ def evaluated_capped(height, cap, scores, shift, signs, weights, theta, curvatur
     return dual_sum, positive, total, loss
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def capped_gap(height, cap, t, a):
     """``phi(t) + phi*(-a) + a t = (h c - a)^2 / (2 h) + (h c - a) (u - c)``, two terms >= 0.
 

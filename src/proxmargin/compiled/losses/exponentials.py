@@ -23,7 +23,7 @@ ROUNDER = 6755399441055744.0  # 1.5 2^52: what is added to it is rounded to an i
 LEAST = -708.39  # its power is the least normal number, nearly: those below count as zero
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath={"contract"})
+@njit(nogil=True, allocates=False, error_model="numpy", fastmath={"contract"})
 def fast_exp(x):
     """``e^x`` for ``x <= 0``, to two units in the last place; zero where it is not normal."""
     is_normal = x > LEAST
@@ -49,7 +49,7 @@ def fast_exp(x):
     return (1.0 + s) * power if is_normal else 0.0
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath={"contract"})
+@njit(nogil=True, allocates=False, error_model="numpy", fastmath={"contract"})
 def fast_log1p(e):
     """``log(1 + e)`` for ``0 <= e <= 1``, to three units in the last place."""
     far = e > 0.41421356237309503  # sqrt(2) - 1
@@ -71,7 +71,7 @@ def fast_log1p(e):
     return LOG_2_HIGH + (LOG_2_LOW + value) if far else value
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, inline="always")
 def log_excess(x):
     """``x - log(1 + x) >= 0`` without cancellation."""
     if abs(x) > 1e-2:
@@ -79,7 +79,7 @@ def log_excess(x):
     return x * x * (0.5 - x * (1 / 3 - x * (0.25 - x * (0.2 - x * (1 / 6 - x * (1 / 7 - x / 8))))))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, inline="always")
 def relative_entropy(a, p, log_p):
     """``a log(a / p) + p - a >= 0`` for a > 0, also where p is too small for a float."""
     if abs(p - a) <= 0.5 * a:

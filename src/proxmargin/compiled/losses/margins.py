@@ -15,7 +15,7 @@ from proxmargin.compiled.cache import SUMS, njit
 from proxmargin.compiled.rounding import SLOPE_ROUNDING
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
+@njit(nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def best_shift(phi, scores, signs, weights, l2, at, dual):
     """The shift of all scores that minimises the loss plus ``(l2/2) (at + shift)^2``.
 
@@ -55,7 +55,7 @@ def best_shift(phi, scores, signs, weights, l2, at, dual):
     return shift
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def optimal_intercept_and_gradient(phi, scores, signs, weights, has_intercept, l2, at, dual):
     """Shift ``scores``, in place, as `best_shift` says; write the gradient there into ``dual``.
 
@@ -72,7 +72,7 @@ def optimal_intercept_and_gradient(phi, scores, signs, weights, has_intercept, l
 
 # in the order of the samples: monotone methods compare sums of nearly equal terms, whose rounding
 # errors then agree
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def value_sum(phi, scores, signs, weights):
     """Sum of weighted losses, of contiguous arrays."""
     scores, signs, weights = scores.reshape(-1), signs.reshape(-1), weights.reshape(-1)
@@ -82,7 +82,7 @@ def value_sum(phi, scores, signs, weights):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def value_and_gradient(phi, scores, signs, weights, gradient):
     """Sum of weighted losses; their derivative in each score is written into ``gradient``.
 
@@ -103,7 +103,7 @@ def value_and_gradient(phi, scores, signs, weights, gradient):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def bregman_sum(phi, scores, signs, weights, dual):
     """Fenchel-Young sum of the scores against ``dual`` (a gradient at some other scores).
 
@@ -120,7 +120,7 @@ def bregman_sum(phi, scores, signs, weights, dual):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def slope_and_curvature(phi, scores, signs, weights, shift):
     """First and second derivative of the loss in one shift per output, at ``scores + shift``.
 
@@ -143,7 +143,7 @@ def slope_and_curvature(phi, scores, signs, weights, shift):
     return slope, curvature
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def shrink_columns(dual, up, down):
     """Multiply the positive entries of column k by ``up[k]``, the negative ones by ``down[k]``."""
     for i in range(dual.shape[0]):
@@ -151,7 +151,7 @@ def shrink_columns(dual, up, down):
             dual[i, k] *= up[k] if dual[i, k] > 0.0 else down[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def clip_into_box(dual, signs, weights, bound):
     """The nearest dual with coordinates in [0, bound], and the sums of its two signs by column.
 

@@ -16,7 +16,7 @@ from proxmargin.compiled.losses.exponentials import relative_entropy
 from proxmargin.compiled.rounding import ROOT_STEPS, SUM_ROUNDING
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def softmax(row, own, margin, p):
     """Fill ``p`` with the shares of the classes; return the loss of the row."""
     top = row[own]
@@ -35,7 +35,7 @@ def softmax(row, own, margin, p):
     return math.log1p(others) if top == row[own] else (top - row[own]) + math.log(total)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def relative_entropy_sum(scores, codes, shares, margin, dual):
     """``sum_i s_i KL(a_i | p_i)``, a the shares that the dual point stands for, p those of scores.
 
@@ -70,7 +70,7 @@ def relative_entropy_sum(scores, codes, shares, margin, dual):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def entropy_sum(codes, shares, margin, dual):
     """The conjugate ``sum_i s_i (sum_k a_ik log a_ik - margin (1 - a_iy))``, 0 log 0 = 0."""
     total = 0.0
@@ -89,7 +89,7 @@ def entropy_sum(codes, shares, margin, dual):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _omega(x):
     """The w > 0 with ``w + log w = x``: Newton's method from below, where it is monotone."""
     if x < -700.0:  # the exponential underflows
@@ -104,7 +104,7 @@ def _omega(x):
     return w
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def conjugate_prox(dual, codes, shares, margin, step, nearest, slopes):
     """Fill ``nearest`` with the prox of the conjugate, ``slopes`` with the g of its Jacobian.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from proxmargin.compiled.cache import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def fenchel_young_sum(scores, codes, shares, dual):
     """``sum_i s_i sum_{k != y} [u]_+^2 + a^2 / 4 - a u``, a the rates of the dual point.
 
@@ -30,7 +30,7 @@ def fenchel_young_sum(scores, codes, shares, dual):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def conjugate_sum(codes, shares, dual):
     """``sum_i s_i sum_{k != y} a^2 / 4 - a``."""
     total = 0.0
@@ -44,7 +44,7 @@ def conjugate_sum(codes, shares, dual):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def conjugate_prox(dual, codes, shares, step, nearest):
     """Fill ``nearest`` with the prox of the conjugate.
 

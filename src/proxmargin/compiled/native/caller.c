@@ -1,27 +1,25 @@
 /* Calls compiled kernels with Python's objects.
 
-   An overload is a tuple (number of the entry, code of the arguments, code of the result, objects).
-   A call takes the first overload whose code fits its arguments, writes these into words, as many
-   for each as Numba's calling convention has, and calls the entry without the interpreter's lock.
-   What fits none goes to the method `missed`. `objects.py` writes the codes; the objects are the
+   The first argument of a call is the list of a kernel: itself, and its overloads, tuples (number
+   of the entry, code of the arguments, code of the result, objects). A call takes the first whose
+   code fits its arguments, writes these into words, as many for each as Numba's calling convention
+   has, and calls the entry without the interpreter's lock. What fits none goes to the kernel's
+   method `missed`. `objects.py` writes the codes; the objects are the
    classes and types that they refer to, by number:
 
      d q Q ?                           a number
      n                                 None
-     A object ndim layout writeable    an array
+     A object ndim order writeable     an array, and what NumPy's flags must hold
      R object                          a record, of arguments
-     ( object count                    a tuple; results are plain, and hold no other tuples */
+     ( object count                    a tuple; one that is a result is plain */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <Python.h>
 #include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <structmember.h>
 
-#define MOST_WORDS 2048 /* build.py refuses kernels with more */
 #define LARGEST_RESULT 2048
 
 typedef int (*Entry)(void *result, void **error, int64_t *words);
@@ -31,8 +29,8 @@ typedef struct { /* of Numba: how a kernel tells its exception */
 } Raised;
 extern const Entry kernel_entries[];
 extern void *const pass_addresses[];
+extern const char kernel_table[];
 void release_memory(void *);
-int bind_blas(void);
 
 static int is_integer(PyObject *x) {
     return (PyLong_Check(x) && !PyBool_Check(x)) || PyArray_IsScalar(x, Integer);
@@ -69,12 +67,9 @@ write_argument(const unsigned char *code, PyObject *x, PyObject *objects, int64_
         if (!PyArray_Check(x)) return NULL;
         PyArrayObject *a = (PyArrayObject *)x;
         PyArray_Descr *wanted = (PyArray_Descr *)PyTuple_GetItem(objects, code[1]);
-        int ndim = code[2];
-        if (PyArray_NDIM(a) != ndim || !PyArray_ISALIGNED(a)) return NULL;
-        if (PyArray_DESCR(a) != wanted && !PyArray_EquivTypes(PyArray_DESCR(a), wanted)) return NULL;
-        if (code[3] == 'C' && !PyArray_IS_C_CONTIGUOUS(a)) return NULL;
-        if (code[3] == 'F' && !PyArray_IS_F_CONTIGUOUS(a)) return NULL;
-        if (code[4] && !PyArray_ISWRITEABLE(a)) return NULL;
+        int ndim = code[2], flags = NPY_ARRAY_ALIGNED | code[3] | code[4] << 8;
+        if (PyArray_NDIM(a) != ndim || !PyArray_CHKFLAGS(a, flags)) return NULL;
+        if (!PyArray_EquivTypes(PyArray_DESCR(a), wanted)) return NULL;
         int64_t *to = *words; /* no owners: the arguments live longer than the call */
         *to++ = 0;
         *to++ = 0;
@@ -126,6 +121,16 @@ read_value(const unsigned char **code, char **at, PyObject *objects, PyObject *a
     const unsigned char *c = *code;
     *code = c + 1;
     if (*c == '?') return PyBool_FromLong(*(*at)++);
+    if (*c == '(') {
+        PyObject *values = PyTuple_New(c[2]);
+        *code = c + 3;
+        for (int k = 0; values && k < c[2]; k++) {
+            PyObject *value = read_value(code, at, objects, arguments);
+            if (!value) Py_CLEAR(values);
+            else PyTuple_SetItem(values, k, value);
+        }
+        return values;
+    }
     int64_t *word = (int64_t *)(((uintptr_t)*at + 7) & ~(uintptr_t)7);
     *at = (char *)(word + 1);
     switch (*c) {
@@ -142,39 +147,19 @@ read_value(const unsigned char **code, char **at, PyObject *objects, PyObject *a
     return NULL;
 }
 
-static PyObject *
-read_result(const unsigned char *code, char *at, PyObject *objects, PyObject *arguments) {
-    if (*code != '(' || PyTuple_GetItem(objects, code[1]) != (PyObject *)&PyTuple_Type)
-        return read_value(&code, &at, objects, arguments);
-    int count = code[2];
-    PyObject *values = PyTuple_New(count);
-    code += 3;
-    for (int k = 0; values && k < count; k++) {
-        PyObject *value = read_value(&code, &at, objects, arguments);
-        if (!value) Py_CLEAR(values);
-        else PyTuple_SetItem(values, k, value);
-    }
-    return values;
-}
-
-typedef struct {
-    PyObject_HEAD
-    PyObject *overloads; /* a list, which may grow */
-} Kernel;
-
-static PyObject *kernel_call(PyObject *self, PyObject *arguments, PyObject *named) {
-    PyObject *overloads = ((Kernel *)self)->overloads;
+static PyObject *call(PyObject *module, PyObject *arguments, PyObject *named) {
+    PyObject *overloads = PyTuple_GetItem(arguments, 0), *self = PyList_GetItem(overloads, 0);
     Py_ssize_t given = PyTuple_Size(arguments), count = PyList_Size(overloads);
     if (named && PyDict_Size(named)) count = 0; /* `missed` puts them in order */
-    for (Py_ssize_t k = 0; k < count; k++) {
+    for (Py_ssize_t k = 1; k < count; k++) {
         PyObject *overload = PyList_GetItem(overloads, k), *objects = PyTuple_GetItem(overload, 3);
         const unsigned char *code = (unsigned char *)PyBytes_AsString(PyTuple_GetItem(overload, 1));
         int64_t words[MOST_WORDS], *next = words;
-        if (*code++ != given) continue;
-        for (Py_ssize_t i = 0; i < given && code; i++)
+        if (*code++ != given - 1) continue;
+        for (Py_ssize_t i = 1; i < given && code; i++)
             code = write_argument(code, PyTuple_GetItem(arguments, i), objects, &next);
         if (!code) continue;
-        _Alignas(16) char result[LARGEST_RESULT];
+        _Alignas(16) char result[LARGEST_RESULT], *at = result;
         Entry entry = kernel_entries[PyLong_AsLong(PyTuple_GetItem(overload, 0))];
         void *error = NULL;
         int status;
@@ -186,18 +171,14 @@ static PyObject *kernel_call(PyObject *self, PyObject *arguments, PyObject *name
             return PyObject_CallMethod(self, "raised", "y#", raised->pickled, (Py_ssize_t)raised->size);
         }
         code = (unsigned char *)PyBytes_AsString(PyTuple_GetItem(overload, 2));
-        return read_result(code, result, objects, arguments);
+        return read_value(&code, &at, objects, arguments);
     }
     PyObject *missed = PyObject_GetAttrString(self, "missed");
-    PyObject *out = missed ? PyObject_Call(missed, arguments, named) : NULL;
+    PyObject *rest = PyTuple_GetSlice(arguments, 1, given);
+    PyObject *out = missed && rest ? PyObject_Call(missed, rest, named) : NULL;
     Py_XDECREF(missed);
+    Py_XDECREF(rest);
     return out;
-}
-
-static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
-    Kernel *kernel = (Kernel *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
-    if (kernel && !(kernel->overloads = PyList_New(0))) Py_CLEAR(kernel); /* kept, as kernels are */
-    return (PyObject *)kernel;
 }
 
 static PyObject *address(PyObject *module, PyObject *number) {
@@ -214,21 +195,16 @@ static PyObject *runs_here(PyObject *module, PyObject *none) {
 #endif
 }
 
-static PyMethodDef functions[] = {{"address", address, METH_O, NULL},
+static PyMethodDef functions[] = {{"call", (PyCFunction)call, METH_VARARGS | METH_KEYWORDS, NULL},
+                                  {"address", address, METH_O, NULL},
                                   {"runs_here", runs_here, METH_NOARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "kernels", NULL, -1, functions,
                                         NULL, NULL, NULL, NULL};
-static PyMemberDef members[] = {
-    {"overloads", T_OBJECT_EX, offsetof(Kernel, overloads), READONLY, NULL}, {NULL}};
-static PyType_Slot slots[] = {
-    {Py_tp_new, kernel_new}, {Py_tp_call, kernel_call}, {Py_tp_members, members}, {0, NULL}};
-static PyType_Spec kernel_type = {"proxmargin.compiled.kernels.Kernel", sizeof(Kernel), 0,
-                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 
 PyMODINIT_FUNC PyInit_kernels(void) {
     import_array();
-    PyObject *module = PyModule_Create(&definition), *type = PyType_FromSpec(&kernel_type);
-    if (!module || !type || !bind_blas() || PyModule_AddObjectRef(module, "Kernel", type)) return NULL;
+    PyObject *module = PyModule_Create(&definition);
+    if (!module || PyModule_AddStringConstant(module, "table", kernel_table)) return NULL;
     return module;
 }

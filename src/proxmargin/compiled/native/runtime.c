@@ -1,8 +1,10 @@
-/* What Numba's object code asks of its runtime: memory with counted references, BLAS and LAPACK of
-   SciPy. The layouts and names are those of the Numba that build.py pins. */
+/* What Numba's object code asks of its runtime: memory with counted references, and SciPy's BLAS and
+   LAPACK, by Numba's own source. Layouts and names are those of the Numba that build.py pins. */
 #define Py_LIMITED_API 0x030B0000
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <Python.h>
-#include <stdint.h>
+#include <complex.h>
+#include <numpy/ndarraytypes.h>
 #include <stdlib.h>
 
 typedef struct {
@@ -36,7 +38,6 @@ void release_memory(Memory *memory) {
 }
 
 static void free_data(void *data, int64_t size, void *info) {
-    (void)size;
     if (info) ((void (*)(void *))info)(data); /* what the elements hold */
     free(data);
 }
@@ -72,14 +73,7 @@ int numba_attempt_nocopy_reshape(int64_t ndim, const int64_t *shape, const int64
     return size * itemsize == step;
 }
 
-typedef void (*Routine)(); /* of Fortran: all arguments are addresses */
-enum { GEMM, GEMV, SYRK, GESV, POTRF, ROUTINES };
-static Routine routines[ROUTINES][2]; /* in single and double precision */
-static float (*sdot)(int *, void *, int *, void *, int *);
-static double (*ddot)(int *, void *, int *, void *, int *);
-#define PRECISION(kind) ((kind) == 'd')
-
-static void *capsule(const char *module, const char *name) {
+static void *import_cython_function(const char *module, const char *name) {
     PyObject *imported = PyImport_ImportModule(module), *table = NULL, *found = NULL;
     void *pointer = NULL;
     if (imported) table = PyObject_GetAttrString(imported, "__pyx_capi__");
@@ -91,51 +85,9 @@ static void *capsule(const char *module, const char *name) {
     return pointer;
 }
 
-int bind_blas(void) {
-    static const char *const names[ROUTINES][2] = {
-        {"sgemm", "dgemm"}, {"sgemv", "dgemv"}, {"ssyrk", "dsyrk"}, {"sgesv", "dgesv"}, {"spotrf", "dpotrf"}};
-    for (int k = 0; k < ROUTINES; k++)
-        for (int double_ = 0; double_ < 2; double_++) {
-            const char *module = k < GESV ? "scipy.linalg.cython_blas" : "scipy.linalg.cython_lapack";
-            if (!(routines[k][double_] = (Routine)capsule(module, names[k][double_]))) return 0;
-        }
-    sdot = capsule("scipy.linalg.cython_blas", "sdot");
-    ddot = capsule("scipy.linalg.cython_blas", "ddot");
-    return sdot && ddot;
-}
-
-int numba_xxgemm(char kind, char ta, char tb, int64_t m, int64_t n, int64_t k, void *alpha, void *a,
-                 int64_t lda, void *b, int64_t ldb, void *beta, void *c, int64_t ldc) {
-    int rows = m, columns = n, inner = k, of_a = lda, of_b = ldb, of_c = ldc;
-    routines[GEMM][PRECISION(kind)](&ta, &tb, &rows, &columns, &inner, alpha, a, &of_a, b, &of_b,
-                                    beta, c, &of_c);
-    return 0;
-}
-
-int numba_xxgemv(char kind, char trans, int64_t m, int64_t n, void *alpha, void *a, int64_t lda,
-                 void *x, void *beta, void *y) {
-    int rows = m, columns = n, of_a = lda, one = 1;
-    routines[GEMV][PRECISION(kind)](&trans, &rows, &columns, alpha, a, &of_a, x, &one, beta, y, &one);
-    return 0;
-}
-
-int numba_xxdot(char kind, char conjugate, int64_t n, void *x, void *y, void *result) {
-    int size = n, one = 1;
-    (void)conjugate;
-    if (PRECISION(kind)) *(double *)result = ddot(&size, x, &one, y, &one);
-    else *(float *)result = sdot(&size, x, &one, y, &one);
-    return 0;
-}
-
-int numba_xgesv(char kind, int64_t n, int64_t right, void *a, int64_t lda, int *pivots, void *b,
-                int64_t ldb) {
-    int rows = n, columns = right, of_a = lda, of_b = ldb, info;
-    routines[GESV][PRECISION(kind)](&rows, &columns, a, &of_a, pivots, b, &of_b, &info);
-    return info;
-}
-
-int numba_xxpotrf(char kind, char side, int64_t n, void *a, int64_t lda) {
-    int rows = n, of_a = lda, info;
-    routines[POTRF][PRECISION(kind)](&side, &rows, a, &of_a, &info);
-    return info;
-}
+#define NUMBA_EXPORT_FUNC(type) __attribute__((visibility("hidden"))) type
+#define PyMem_RawMalloc malloc /* which the limited API lacks */
+#define PyMem_RawFree free
+#define _complex_float_t complex float
+#define _complex_double_t complex double
+#include "_lapack.c"

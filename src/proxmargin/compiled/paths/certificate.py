@@ -22,7 +22,7 @@ FAR = 4.0  # factor on the gap tolerance beyond which bounds need not be sharp
 MANY_CHECKED = 4  # number of features over this
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", forceinline=True)
+@njit(nogil=True, allocates=False, error_model="numpy", forceinline=True)
 def kkt_gap_objective(path, target, claim):
     """The largest violation, the gap and the objective, all over the candidates only.
 
@@ -40,7 +40,7 @@ def kkt_gap_objective(path, target, claim):
     return worst, gap, objective
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", forceinline=True)
+@njit(nogil=True, allocates=False, error_model="numpy", forceinline=True)
 def certify(path, target):
     """The certified gap, the objective, the violation, and how many features have to enter.
 
@@ -61,7 +61,7 @@ def certify(path, target):
     return gap, objective, worst, wanted
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", forceinline=True)
+@njit(nogil=True, allocates=False, error_model="numpy", forceinline=True)
 def _certified_gap(path, target, count):
     """Gap, objective and violation; features that are neither candidates nor to check are proven
     inactive.
@@ -94,13 +94,13 @@ def _certified_gap(path, target, count):
     return gap, objective, worst
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _relative_error(dual):
     """Error of inner products with the dual point, in norms of features."""
     return rounding(dual.size) * math.sqrt(dot(dual, dual))
 
 
-@njit(cache=True, nogil=True, allocates=False, forceinline=True)
+@njit(nogil=True, allocates=False, forceinline=True)
 def _feature(candidates, screening, x):
     """Number, coefficient and correlation of candidate -x - 1, or of the x-th feature to check."""
     if x < 0:
@@ -110,7 +110,7 @@ def _feature(candidates, screening, x):
     return j, 0.0, screening.correlation[j]
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _over_features(data, candidates, screening, target, count, relative):
     """Sums over candidates and features to check.
 
@@ -140,7 +140,7 @@ def _over_features(data, candidates, screening, target, count, relative):
     return worst, scale, penalty, sizes, live
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _scale_into_domain(scale, correlation, error, l1, l2, lower, upper):
     """The scale of the dual point, reduced if this feature would violate ``|v| <= l1``."""
     reach = abs(correlation) + error
@@ -151,7 +151,7 @@ def _scale_into_domain(scale, correlation, error, l1, l2, lower, upper):
     return min(scale, l1 / reach) if rises or falls else scale
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _feature_gap(data, candidates, screening, target, count, scale, relative):
     """Sum of the Fenchel-Young terms of candidates and features to check, each the largest over
     its inner product plus and minus its error: at an end, because the term is convex."""
@@ -172,7 +172,7 @@ def _feature_gap(data, candidates, screening, target, count, scale, relative):
     return gap
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", forceinline=True)
+@njit(nogil=True, allocates=False, error_model="numpy", forceinline=True)
 def _unpenalised_rounding(path, relative, dual_l1):
     """What it costs that inner products with unpenalised features are not exactly zero.
 
@@ -197,7 +197,7 @@ def _unpenalised_rounding(path, relative, dual_l1):
     return total
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", forceinline=True)
+@njit(nogil=True, allocates=False, error_model="numpy", forceinline=True)
 def _check_others(path, target):
     """List other features than candidates not proven inactive, and their inner products."""
     data, dual, screening, subspace = path.data, path.point.dual, path.screening, path.subspace
@@ -222,7 +222,7 @@ def _check_others(path, target):
     return count
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _add_dual_point(path):
     """Add the residual of the dual point to the basis; return the remaining radius."""
     data, dual, subspace = path.data, path.point.dual, path.subspace
@@ -237,7 +237,7 @@ def _add_dual_point(path):
     return radius
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _screen(norms, factor, outside, screening, target, radius):
     """List features outside the candidates whose product may exceed the l1 strength to check.
 

@@ -34,7 +34,7 @@ CLAIM = 0.9  # share of the tolerance at which Newton's method ends
 APPENDED = 8  # number of newcomers, besides a quarter of the members, up to which they are appended
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def begin(path, index, values, intercept):
     """Set the null model, and compute the inner products of all features with its dual point.
 
@@ -59,7 +59,7 @@ def begin(path, index, values, intercept):
     path.scalars.strength = largest
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def restart(path, index, values, intercept, strength):
     """Continue from a solution with coefficients ``values`` of the features ``index``."""
     _start_at(path, index, values, intercept)
@@ -71,7 +71,7 @@ def restart(path, index, values, intercept, strength):
     path.scalars.strength = strength
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _start_at(path, index, values, intercept):
     """Move to coefficients ``values`` of the features ``index``; read all features there."""
     data, candidates, point = path.data, path.candidates, path.point
@@ -94,7 +94,7 @@ def _start_at(path, index, values, intercept):
     path.screening.scalars.threshold = math.inf
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def advance(path, strengths, first, last, tol):
     """Solve the strengths from ``first`` on; return the first unsolved one, and the reason."""
     for at in range(first, last):
@@ -104,7 +104,7 @@ def advance(path, strengths, first, last, tol):
     return last, PathOutcome.DONE
 
 
-@njit(cache=True, nogil=True, allocates=False, forceinline=True)
+@njit(nogil=True, allocates=False, forceinline=True)
 def _solve_strength(path, strengths, at, tol):
     """One strength: Newton's method on the candidates, and certificates of all features."""
     data, candidates, scalars = path.data, path.candidates, path.scalars
@@ -137,13 +137,13 @@ def _solve_strength(path, strengths, at, tol):
     return PathOutcome.GAVE_UP
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _strong_rule(l1, before):
     """The correlation over factor at which features enter, after the strength ``before``."""
     return max(2.0 * l1 - before, LEAST_THRESHOLD * l1) if l1 < before else l1
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _list_entering(data, candidates, screening, threshold):
     """List features outside the candidates whose estimated correlation is above the threshold."""
     known = threshold >= screening.scalars.threshold
@@ -160,7 +160,7 @@ def _list_entering(data, candidates, screening, threshold):
     return count
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _enter(data, candidates, dual, j):
     """Make feature j the next candidate."""
     s = candidates.scalars.count
@@ -173,7 +173,7 @@ def _enter(data, candidates, dual, j):
     candidates.scalars.count = s + 1
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _store_solution(path, strengths, at):
     """Store the solution of a strength, in the coordinates of the problem."""
     data, candidates = path.data, path.candidates
@@ -191,7 +191,7 @@ def _store_solution(path, strengths, at):
     return PathOutcome.DONE
 
 
-@njit(cache=True, nogil=True, allocates=False, forceinline=True)
+@njit(nogil=True, allocates=False, forceinline=True)
 def _newton(path, target):
     """Newton steps on the candidates until their gap meets the tolerance.
 

@@ -20,7 +20,7 @@ MAX_STEPS = 4
 DUAL_ROUNDING = 2.0**-49  # relative rounding error of dual coordinates: 16 ulps
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def recompute_scores(data, candidates, point):
     """Recompute the scores from the coefficients."""
     point.scalars.updates, point.scalars.rounding = 0, 0.0
@@ -30,7 +30,7 @@ def recompute_scores(data, candidates, point):
         point.scores[i] += data.offset[i]
 
 
-@njit(cache=True, nogil=True, allocates=False, forceinline=True)
+@njit(nogil=True, allocates=False, forceinline=True)
 def evaluate(path, relative_violation, tol):
     """Compute intercept, dual point and correlations of the candidates from the scores."""
     data, candidates = path.data, path.candidates
@@ -39,7 +39,7 @@ def evaluate(path, relative_violation, tol):
     path.scalars.read += 2.0 * candidates.scalars.count / data.norms.size
 
 
-@njit(cache=True, nogil=True, allocates=False, forceinline=True)
+@njit(nogil=True, allocates=False, forceinline=True)
 def optimise(path, relative_violation, tol):
     """Minimise over the intercept and the unpenalised coefficients, to a tolerance in proportion to
     the relative violation of optimality.
@@ -61,7 +61,7 @@ def optimise(path, relative_violation, tol):
     _project(data, free, point)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _optimise_intercept(data, point, enough):
     """Minimise over the intercept; write the dual point there, not balanced, and the loss."""
     scalars, intercept = point.scalars, point.scalars.intercept
@@ -86,7 +86,7 @@ def _optimise_intercept(data, point, enough):
     scalars.dual_sum, scalars.positive = dual_sum, positive
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _step_unpenalised(path, enough, first):
     """A Newton step of the unpenalised coefficients; False if they are optimal already.
 
@@ -110,7 +110,7 @@ def _step_unpenalised(path, enough, first):
     return False
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _move_unpenalised(path, share, shift):
     """Add a share of the step of the unpenalised coefficients to them, the scores and the
     intercept."""
@@ -131,7 +131,7 @@ def _move_unpenalised(path, share, shift):
     point.scalars.intercept += share * shift - apart
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _balance(data, point):
     """Shrink the heavier class of the dual point until its sum is zero."""
     scalars = point.scalars
@@ -144,7 +144,7 @@ def _balance(data, point):
             point.dual[i] *= up if data.signs[i] > 0.0 else down
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _project(data, free, point):
     """Project the dual point; with the last metric, if that still serves."""
     dual, scalars = point.dual, point.scalars
@@ -161,7 +161,7 @@ def _project(data, free, point):
     scalars.has_metric = not data.jumps
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def loss_gap(data, point, scale, enough, far):
     """Fenchel-Young sum of the scores against ``scale`` times the dual point.
 
@@ -181,7 +181,7 @@ def loss_gap(data, point, scale, enough, far):
     return loss_passes.gap_of_dual(data, point, scale)
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _bound(data, point, up, down, projected):
     """The bound from the curvature of the conjugate, by `shrunk_bound` of the loss.
 

@@ -48,7 +48,7 @@ SUBSPACE = {
 }
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def rounding(terms):
     """``gamma_m`` for ``m = 2 n + FURTHER_TERMS``.
 
@@ -59,7 +59,7 @@ def rounding(terms):
     return operations * UNIT / (1.0 - operations * UNIT)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def decompose(subspace, dual, rounds):
     """Decompose a dual point; return the norm of its residual, and a bound of it with all rounding.
 
@@ -88,7 +88,7 @@ def decompose(subspace, dual, rounds):
     return left, left * (1.0 + rounding(n)) + error
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def estimate_products(subspace, out):
     """Inner products of all features with the part of the dual point inside the subspace."""
     out[:] = 0.0
@@ -101,7 +101,7 @@ def estimate_products(subspace, out):
         add(coordinates[c], products[c], out)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def append(subspace, point, norm):
     """Append ``point / norm`` to the basis; the caller computes its products."""
     c = subspace.scalars.count
@@ -110,7 +110,7 @@ def append(subspace, point, norm):
     subspace.scalars.count, subspace.scalars.checked = c + 1, 0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def compress(subspace):
     """Reduce the basis to the projection of the last dual point and its newer half.
 
@@ -151,7 +151,7 @@ def compress(subspace):
     subspace.scalars.count = kept
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _scale(vector, length, out):
     """Write ``vector / length`` into ``out``; a loop, as slice assignments compile for seconds."""
     for i in range(vector.size):

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from proxmargin.compiled.addresses import ARRAY, NUMBER, address_of, caller
-from proxmargin.compiled.cache import SUMS, njit
+from proxmargin.compiled.cache import ARRAY, NUMBER, SUMS, address_of, caller, njit
 from proxmargin.compiled.losses.margins import best_shift
 from proxmargin.compiled.solvers.newton import exact_step
 
@@ -57,7 +56,7 @@ def _addresses(kind: Any) -> tuple[int, ...]:
 _nothing, _number, _pair, _four = (caller(count) for count in (0, 1, 2, 4))
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def at_scores(data, point, intercept):
     """See `proxmargin.compiled.losses.evaluation.evaluated`."""
     loss, signs, weights = data.loss, data.signs, data.weights
@@ -65,27 +64,27 @@ def at_scores(data, point, intercept):
     return _four(loss.at_scores, loss.at, arguments)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def best_intercept(data, point, intercept):
     """The best intercept, by the safeguarded method."""
     arguments = (point.scores, intercept, data.signs, data.weights, point.dual)
     return _number(data.loss.best_intercept, data.loss.at, arguments)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def bounds(data, point):
     """Sums of `shrunk_bound` over the samples of positive, and of negative signs."""
     return _pair(data.loss.bounds, data.loss.at, (point.dual, point.curvatures, data.signs))
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def gap_of_shares(data, point, up, down):
     """Fenchel-Young sum of the scores against shares of their own dual point, by sign."""
     arguments = (point.scores, point.scalars.intercept, data.signs, data.weights, up, down)
     return _number(data.loss.gap_of_shares, data.loss.at, arguments)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def gap_of_dual(data, point, scale):
     """Fenchel-Young sum of the scores against ``scale`` times the dual point."""
     loss, intercept = data.loss, point.scalars.intercept
@@ -93,7 +92,7 @@ def gap_of_dual(data, point, scale):
     return _number(loss.gap_of_dual, loss.at, arguments)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def majorised(data, point, weight, out):
     """Write curvatures, those that are zero replaced by ``weight`` times the majoriser's."""
     loss, signs, intercept = data.loss, data.signs, point.scalars.intercept
@@ -101,7 +100,7 @@ def majorised(data, point, weight, out):
     _nothing(loss.majorised, loss.at, arguments)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def descent_along(data, point, intercept_step):
     """Minus the derivative of the loss along a step, at its end."""
     loss, signs, intercept = data.loss, data.signs, point.scalars.intercept
@@ -109,7 +108,7 @@ def descent_along(data, point, intercept_step):
     return _number(loss.descent_along, loss.at, arguments)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def step_length(loss, scores, change, signs, weights, coef, direction, l1, l2, share):
     """See `proxmargin.compiled.solvers.newton.exact_step`."""
     arguments = (scores, change, signs, weights, coef, direction, l1, l2, share)
@@ -119,19 +118,19 @@ def step_length(loss, scores, change, signs, weights, coef, direction, l1, l2, s
 # ---- the passes, compiled for each loss ---------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _at_scores(at, scores, shift, signs, weights, dual, curvature):
     phi = at[0]
     return phi.evaluated(scores, shift, signs, weights, dual, curvature)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _best_intercept(at, scores, intercept, signs, weights, dual):
     phi = at[0]
     return intercept + best_shift(phi, scores + intercept, signs, weights, 0.0, 0.0, dual)
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _bounds(at, dual, curvature, signs):
     phi = at[0]
     above, below = 0.0, 0.0
@@ -142,7 +141,7 @@ def _bounds(at, dual, curvature, signs):
     return above, below
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
+@njit(nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def _gap_of_shares(at, scores, intercept, signs, weights, up, down):
     phi = at[0]
     total = 0.0
@@ -154,7 +153,7 @@ def _gap_of_shares(at, scores, intercept, signs, weights, up, down):
     return total
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
+@njit(nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def _gap_of_dual(at, scores, intercept, signs, weights, dual, scale):
     phi = at[0]
     total = 0.0
@@ -165,7 +164,7 @@ def _gap_of_dual(at, scores, intercept, signs, weights, dual, scale):
     return total
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _majorised(at, scores, intercept, signs, weights, share, curvature, result):
     phi = at[0]
     for i in range(scores.size):
@@ -175,7 +174,7 @@ def _majorised(at, scores, intercept, signs, weights, share, curvature, result):
         result[i] = curved
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
+@njit(nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def _descent_along(at, scores, change, intercept, intercept_step, signs, weights):
     phi = at[0]
     total = 0.0
@@ -186,7 +185,7 @@ def _descent_along(at, scores, change, intercept, intercept_step, signs, weights
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _step_length(at, scores, change, signs, weights, coef, direction, l1, l2, share):
     phi = at[0]
     return exact_step(phi, scores, change, signs, weights, coef, direction, l1, l2, 0.0, 0.0, share)

@@ -22,7 +22,7 @@ BLOCK = 1 << 14  # entries of weighted rows held at a time for a Gram matrix, at
 CHANGED = 0.25  # share of changed curvatures above which a model is formed anew
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def form(data, candidates, model, point, threshold, relative_violation):
     """Form a new model of the candidates above the threshold; False if there is no room for them.
 
@@ -41,7 +41,7 @@ def form(data, candidates, model, point, threshold, relative_violation):
     return True
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def revise(data, candidates, model, point, relative_violation):
     """Bring the curvatures of the model up to date; return the share that has changed.
 
@@ -60,7 +60,7 @@ def revise(data, candidates, model, point, relative_violation):
     return changed / n
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _measure(model):
     """Set the largest diagonal entry of the Hessian."""
     largest = 0.0
@@ -69,7 +69,7 @@ def _measure(model):
     model.scalars.largest = largest
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _choose_members(data, candidates, model, threshold):
     """Choose the members; False if there is no room for them."""
     members = model.members
@@ -90,7 +90,7 @@ def _choose_members(data, candidates, model, threshold):
     return True
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _update_curvatures(data, model, point, relative_violation):
     """Set the curvatures of the samples in the model, and their changes; return the sum of the
     former, and the number of the latter that are not zero.
@@ -115,7 +115,7 @@ def _update_curvatures(data, model, point, relative_violation):
     return total, changed
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _is_flat(curvature):
     i = 0
     while i < curvature.size and curvature[i] == 0.0:
@@ -123,7 +123,7 @@ def _is_flat(curvature):
     return i == curvature.size
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _is_above(data, candidates, s, threshold):
     """Whether a candidate's correlation reaches the threshold where its bounds allow a move."""
     j = candidates.feature[s]
@@ -131,7 +131,7 @@ def _is_above(data, candidates, s, threshold):
     return correlation >= threshold * data.factor[j]
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _is_newcomer(data, candidates, s, threshold):
     """Whether a candidate outside the model now is nonzero or above the threshold."""
     if candidates.member[s] >= 0:
@@ -139,7 +139,7 @@ def _is_newcomer(data, candidates, s, threshold):
     return candidates.coef[s] != 0.0 or _is_above(data, candidates, s, threshold)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def newcomers(data, candidates, threshold):
     """The number of candidates outside the model that now are nonzero or above the threshold."""
     count = 0
@@ -149,7 +149,7 @@ def newcomers(data, candidates, threshold):
     return count
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def append(data, candidates, model, threshold):
     """Append the `newcomers` to the model."""
     for s in range(candidates.scalars.count):
@@ -160,7 +160,7 @@ def append(data, candidates, model, threshold):
             _append_to_hessian(data.store, candidates, model, data.inverse)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _form_hessian(store, candidates, model, inverse):
     """Set the Hessian and the means of the members."""
     if store.is_sparse:
@@ -171,7 +171,7 @@ def _form_hessian(store, candidates, model, inverse):
         _form_by_blocks(store, candidates, model, inverse)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _form_copied(candidates, model):
     m, total, hessian = model.scalars.size, model.scalars.total, model.quadratic.hessian
     for x in range(m):
@@ -187,7 +187,7 @@ def _form_copied(candidates, model):
             hessian[x, z] = whole[x, z]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _form_by_blocks(store, candidates, model, inverse):
     m, total, hessian = model.scalars.size, model.scalars.total, model.quadratic.hessian
     curvature, n = model.curvatures, model.curvatures.size
@@ -220,20 +220,20 @@ def _form_by_blocks(store, candidates, model, inverse):
             hessian[z, x] *= scale
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _height(n, m):
     """The rows of a block."""
     return max(64, min(n, BLOCK // max(m, 1) + 1))
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _add_matrix(more, out):
     for x in range(more.shape[0]):
         for z in range(more.shape[0]):
             out[x, z] += more[x, z]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _form_sparse(columns, candidates, model, inverse):
     m, total, hessian = model.scalars.size, model.scalars.total, model.quadratic.hessian
     hessian[:m, :m] = 0.0
@@ -248,7 +248,7 @@ def _form_sparse(columns, candidates, model, inverse):
             hessian[z, x] = hessian[x, z]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _append_to_hessian(store, candidates, model, inverse):
     """Set the row and the column of the Hessian, and the mean, of the last member."""
     m, total, curvature = model.scalars.size, model.scalars.total, model.curvatures
@@ -293,7 +293,7 @@ def _append_to_hessian(store, candidates, model, inverse):
         hessian[x, last] = hessian[last, x]
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _revise_hessian(store, candidates, model, before, inverse):
     """The Hessian and the means after some of the curvatures have changed.
 
@@ -315,7 +315,7 @@ def _revise_hessian(store, candidates, model, before, inverse):
         _revise_dense(store, candidates, model, inverse)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _revise_sparse(columns, candidates, model, before, inverse):
     m, after = model.scalars.size, model.scalars.total
     hessian, mean = model.quadratic.hessian, model.mean
@@ -333,7 +333,7 @@ def _revise_sparse(columns, candidates, model, before, inverse):
         mean[x] += share * (sums[x] - more * mean[x])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _revise_dense(store, candidates, model, inverse):
     m, after = model.scalars.size, model.scalars.total
     hessian, mean = model.quadratic.hessian, model.mean
@@ -356,7 +356,7 @@ def _revise_dense(store, candidates, model, inverse):
                 hessian[x, z] -= sums[x] * sums[z] / after
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _entry(store, candidates, s, i, inverse):
     """The feature of candidate s at sample i."""
     if store.copies:

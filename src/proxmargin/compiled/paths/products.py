@@ -13,7 +13,7 @@ from proxmargin.compiled.products import columns
 from proxmargin.compiled.products.vectors import add, dot
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def copy_column(data, candidates, s, j):
     """Copy the column of feature j for candidate s, centred by its mean and scaled."""
     store, mean = data.store, 0.0
@@ -28,7 +28,7 @@ def copy_column(data, candidates, s, j):
     candidates.mean[s] = mean
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def all_products(store, vector, inverse, out):
     """Inner products of all features with ``vector``, into ``out``: one pass over the data."""
     if store.is_sparse:
@@ -40,7 +40,7 @@ def all_products(store, vector, inverse, out):
             out[j] *= inverse[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def dense_products(store, vector, out):
     """Inner products of all features, as they are in dense data, with ``vector``."""
     if store.by_rows:
@@ -49,7 +49,7 @@ def dense_products(store, vector, out):
         np.dot(store.lines, vector, out)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def product(store, j, vector):
     """Inner product of a column, as it is in the data, with ``vector``."""
     if store.is_sparse:
@@ -62,7 +62,7 @@ def product(store, j, vector):
     return total
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def some_products(store, index, count, vector, inverse, out):
     """Inner products of the first ``count`` features of ``index`` with ``vector``, into ``out``."""
     scattered = store.by_rows and not store.is_sparse
@@ -76,7 +76,7 @@ def some_products(store, index, count, vector, inverse, out):
         out[j] = inverse[j] * value
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _cache_column(cache, lines, j):
     """Copy a column that has no copy yet, in place of the oldest one."""
     if cache.place[j] >= 0:
@@ -90,7 +90,7 @@ def _cache_column(cache, lines, j):
     cache.scalars.copied += 1
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def candidate_products(store, candidates, vector, inverse):
     """Set the correlations of the candidates, their inner products with ``vector``."""
     if store.copies:
@@ -103,13 +103,13 @@ def candidate_products(store, candidates, vector, inverse):
         all_products(store, vector, inverse, candidates.correlation)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _copied_products(candidates, vector):
     k = candidates.scalars.count
     np.dot(candidates.columns[:k], vector, candidates.correlation[:k])
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def combine(store, candidates, members, m, factors, inverse, out):
     """The sum of the columns of the first m members times their ``factors``, into ``out``."""
     if store.by_rows and not (store.copies or store.is_sparse):
@@ -128,7 +128,7 @@ def combine(store, candidates, members, m, factors, inverse, out):
                 add(factors[x] * inverse[j], store.lines[j], out)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _combine_rows(store, candidates, members, m, factors, inverse, out):
     whole = np.zeros(store.lines.shape[1])
     for x in range(m):

@@ -42,7 +42,7 @@ MOST_UPDATES = 8  # steps whose changes, known from the line search, are added t
 FAR_DAMPING = 1e-4  # damping per unit of relative violation
 
 
-@njit(cache=True, nogil=True, allocates=False, forceinline=True)
+@njit(nogil=True, allocates=False, forceinline=True)
 def step(path, target, worst):
     """Step to the minimum of the model; return the change of the intercept.
 
@@ -75,7 +75,7 @@ def step(path, target, worst):
     return _move(path, target, length, intercept_step)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _set_damping(data, scalars, target, worst):
     """Set ridge and damping of the model's Hessian; a change invalidates its factor."""
     damping = MIN_DAMPING
@@ -86,7 +86,7 @@ def _set_damping(data, scalars, target, worst):
         scalars.ridge, scalars.damping, scalars.factored = target.l2, damping, 0
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _set_gradient(data, candidates, model, target):
     """Set the model's gradient and penalties at the present coefficients."""
     net, scalars = model.net, model.scalars
@@ -101,7 +101,7 @@ def _set_gradient(data, candidates, model, target):
         net.lower[x], net.upper[x] = data.lower[j], data.upper[j]
 
 
-@njit(cache=True, nogil=True, allocates=False, forceinline=True)
+@njit(nogil=True, allocates=False, forceinline=True)
 def _move(path, target, length, intercept_step):
     """Move coefficients, scores and intercept; return the move of the intercept."""
     data, candidates, model, point = path.data, path.candidates, path.model, path.point
@@ -129,7 +129,7 @@ def _move(path, target, length, intercept_step):
     return intercept_step
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def halve(data, candidates, model, point, intercept_step):
     """Take back half of the last step; return the remaining move of the intercept."""
     for x in range(model.scalars.size):
@@ -142,7 +142,7 @@ def halve(data, candidates, model, point, intercept_step):
     return intercept_step
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _line_search(path, intercept_step):
     """The step length; it also sets the weight of the majoriser.
 
@@ -170,7 +170,7 @@ def _line_search(path, intercept_step):
     return min(length, largest_step(net, model.start, model.step, m))
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _is_level(data, candidates, model, point, intercept_step):
     """Whether the objective is level at the end of the step, relative to its start.
 
@@ -192,7 +192,7 @@ def _is_level(data, candidates, model, point, intercept_step):
     return loss + left <= enough and loss + right >= -enough
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _correct(path, l1, intercept_step):
     """Add the expected error to the predictor step just taken; return that of the intercept.
 
@@ -216,7 +216,7 @@ def _correct(path, l1, intercept_step):
     return intercept_step + ratio * scalars.error
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _ratio(scalars, l1):
     """``h_k / h_{k-1}``; 0 beyond 1.5, or there is no strength before to learn from."""
     length = 1.0 - l1 / scalars.strength if l1 < scalars.strength else 0.0
@@ -225,7 +225,7 @@ def _ratio(scalars, l1):
     return ratio if ratio <= 1.5 else 0.0
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def learn_error(candidates, intercept, scalars):
     """Store the error of the predictor, when the strength is solved."""
     if scalars.is_first:  # the start was within the tolerance: no step was taken
@@ -237,7 +237,7 @@ def learn_error(candidates, intercept, scalars):
     scalars.error = intercept - scalars.predicted
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def forget_error(candidates, scalars):
     """Set the expected errors to zero: the next predictor is taken as it is."""
     for s in range(candidates.scalars.count):

@@ -52,7 +52,7 @@ class UnpenalisedColumns(NamedTuple):
     combined: Any  # (n_samples,); a combination of the columns, or the move of the dual point
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def set_correlations(unpenalised, dual):
     """Set the correlations ``X_U'theta``; return the largest one."""
     correlation, largest = unpenalised.correlation, 0.0
@@ -62,7 +62,7 @@ def set_correlations(unpenalised, dual):
     return largest
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def newton_direction(unpenalised, curvature, free, kept):
     """Set the Newton step at the present correlations, and its combination of columns.
 
@@ -88,7 +88,7 @@ def newton_direction(unpenalised, curvature, free, kept):
     return -share * offset
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def project(unpenalised, dual, curvature, weights, free, kept):
     """Project the dual point in place; rounding is left of the correlations.
 
@@ -133,14 +133,14 @@ def project(unpenalised, dual, curvature, weights, free, kept):
     return length * length, largest_move
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _distance(unpenalised, dual, weights, i):
     """The distance of a dual coordinate to the nearer end of its interval."""
     near = abs(dual[i])
     return min(near, weights[i] * unpenalised.most - near) if weights[i] > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _factor(unpenalised, free):
     """Factor the Gram matrix of the columns, centred if ``free``, in the metric."""
     factor, centre, columns = unpenalised.factor, unpenalised.centre, unpenalised.columns
@@ -164,7 +164,7 @@ def _factor(unpenalised, free):
         factor[u, u] = math.sqrt(pivot) if pivot > PIVOT * diagonal else math.inf
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _solve(unpenalised):
     """Solve for the step with the correlations, and combine the columns by it."""
     step, combined = unpenalised.step, unpenalised.combined

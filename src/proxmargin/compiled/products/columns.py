@@ -65,7 +65,7 @@ def _dot(columns, j, vector):
     return lambda columns, j, vector: _compressed_dot(columns, j, vector)
 
 
-@njit(cache=True, allocates=False, **_FAST)
+@njit(allocates=False, **_FAST)
 def _dense_dot(columns, j, vector):
     total = vector.dtype.type(0.0)
     for i in range(vector.size):
@@ -73,7 +73,7 @@ def _dense_dot(columns, j, vector):
     return total
 
 
-@njit(cache=True, allocates=False, **_EXACT)
+@njit(allocates=False, **_EXACT)
 def _compressed_dot(columns, j, vector):
     total = vector.dtype.type(0.0)
     for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
@@ -88,14 +88,14 @@ def _add(columns, j, factor, vector):
     return lambda columns, j, factor, vector: _compressed_add(columns, j, factor, vector)
 
 
-@njit(cache=True, allocates=False, **_FAST)
+@njit(allocates=False, **_FAST)
 def _dense_add(columns, j, factor, vector):
     scale = vector.dtype.type(factor)
     for i in range(vector.size):
         vector[i] += scale * columns[j, i]
 
 
-@njit(cache=True, allocates=False, **_EXACT)
+@njit(allocates=False, **_EXACT)
 def _compressed_add(columns, j, factor, vector):
     scale = vector.dtype.type(factor)
     for at in range(np.uint64(columns.indptr[j]), np.uint64(columns.indptr[j + 1])):
@@ -187,7 +187,7 @@ def _gram_of(columns, support):
     return compressed
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def add_outer(columns, index, weights, scale, out, sums):
     """Add ``sum_i weights_i x_i x_i'`` to the lower triangle of ``out``, ``sum_i weights_i x_i`` to
     ``sums``, for compressed columns ``x_j scale_j`` with the numbers in ``index``: by rows first,
@@ -221,14 +221,14 @@ def add_outer(columns, index, weights, scale, out, sums):
                 line[np.uint64(column[second])] += weighted * value[second]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def pull(columns, vector, out):
     """Inner products of all columns with ``vector``, into ``out``."""
     for j in range(out.size):
         out[j] = dot(columns, j, vector)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def forward(columns, coef, out):
     """The sum of the columns with coefficients ``coef``, into ``out``."""
     out[:] = 0.0
@@ -237,7 +237,7 @@ def forward(columns, coef, out):
             add(columns, j, coef[j], out)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def scale_lines(lines, weights, centres, constant, mean, unit):
     """Give each line unit weighted mean square, in place; less its mean first, if ``centres``.
 

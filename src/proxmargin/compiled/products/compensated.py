@@ -18,14 +18,14 @@ SPLIT = 134217729.0  # 2^27 + 1 halves the 53 digits of a double (Veltkamp)
 LANES = 32  # sums side by side, none of which waits for another: as vectors of the processor
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def rounding_of_sum(a, b, total):
     """``a + b - total``, exactly (Knuth)."""
     part = total - a
     return (a - (total - part)) + (b - part)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def rounding_of_product(a, b, product):
     """``a b - product``, exactly, away from overflow (Dekker)."""
     big = SPLIT * a
@@ -37,14 +37,14 @@ def rounding_of_product(a, b, product):
     return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def add(head, tail, term):
     """Head + tail + term, where the tail collects the rounding of the head."""
     total = head + term
     return total, tail + rounding_of_sum(head, term, total)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def times(a, b):
     """The rounded product and its rounding error, zero near overflow."""
     product = a * b
@@ -54,7 +54,7 @@ def times(a, b):
     return product, error if math.isfinite(error) else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _accumulated(total, low, size, x, y):
     """A sum, its rounding and its absolute values after one more product."""
     product = x * y
@@ -64,7 +64,7 @@ def _accumulated(total, low, size, x, y):
     return summed, low, size + abs(product)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def along(lines, right, out, sizes):
     """``out[i] = sum_j lines_ij right[j]`` and ``sizes[i] = sum_j |lines_ij right[j]|``.
 
@@ -89,7 +89,7 @@ def along(lines, right, out, sizes):
         sizes[i] = size.sum()
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def across(lines, right, out, sizes):
     """``out[j] = sum_i lines_ij right[i]`` and the sums of absolute values, line by line."""
     low = np.zeros(out.size)
@@ -106,7 +106,7 @@ def across(lines, right, out, sizes):
         out[j] += low[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def gather(data, indices, indptr, right, out, sizes):
     """`along` for the entries of each compressed line."""
     for i in range(out.size):
@@ -118,7 +118,7 @@ def gather(data, indices, indptr, right, out, sizes):
         sizes[i] = size
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def scatter(data, indices, indptr, right, out, sizes):
     """`across` for the entries of each compressed line."""
     low = np.zeros(out.size)

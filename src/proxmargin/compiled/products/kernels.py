@@ -24,7 +24,7 @@ LEAST = np.float32(-87.0)  # exponents below give zero
 T0, T1, T2, T3, T4, T5, T6, T7 = (np.float32(1.0 / factorial(k)) for k in range(8))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def sparse_products(data, indices, indptr, others_data, others_indices, others_indptr, out):
     """``out[i, k] = <row_i, other_k>`` in float64; costs a pass over the columns row i has.
 
@@ -46,7 +46,7 @@ def sparse_products(data, indices, indptr, others_data, others_indices, others_i
                 row[others_indices[other]] += value * others_data[other]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def rbf_product(samples, anchors, weights, gamma, out):
     """``out[i] = sum_j weights_j exp(-gamma |sample_i - anchor_j|^2)``, by compensated sums.
 
@@ -64,7 +64,7 @@ def rbf_product(samples, anchors, weights, gamma, out):
         out[i] = total + low
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(nogil=True, fastmath={"contract"})
 def _in_double(line, gamma):
     for k in range(line.size):
         x = -gamma * abs(line[k])
@@ -72,7 +72,7 @@ def _in_double(line, gamma):
         line[k] = x if x != x else value  # what is not a number stays so
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(nogil=True, fastmath={"contract"})
 def _in_single(line, gamma):
     for k in range(line.size):
         x = -gamma * abs(line[k])
@@ -94,7 +94,7 @@ def _in_single(line, gamma):
         line[k] = np.float32(0.0) if low else p * power
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def gaussian(tile, gamma):
     """Replace ``tile`` by ``exp(-gamma |tile|)``, in its own precision.
 

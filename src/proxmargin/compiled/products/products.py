@@ -18,7 +18,7 @@ PATCH_ROWS = 64
 PATCH_COLUMNS = 16
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(nogil=True, fastmath=SUMS)
 def along(lines, right, out):
     """``out[i] = sum_j lines_ij right[j]``; the sum may be reordered, so that it vectorises."""
     for i in range(lines.shape[0]):
@@ -28,7 +28,7 @@ def along(lines, right, out):
         out[i] = total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def placed_twice(tile, store, start):
     """Write ``tile`` into the rows of a symmetric ``store`` from its diagonal on, and across.
 
@@ -52,7 +52,7 @@ def placed_twice(tile, store, start):
                     to[start + i] = tile[i, j]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(nogil=True, fastmath={"contract"})
 def across(lines, right, out):
     """``out[j] += sum_i lines_ij right[i]``, line by line."""
     for i in range(lines.shape[0]):
@@ -62,7 +62,7 @@ def across(lines, right, out):
                 out[j] += lines[i, j] * factor
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(nogil=True, fastmath={"contract"})
 def gather(data, indices, indptr, right, out):
     """``out[i] = sum_j data_ij right[j]`` over the entries of each compressed line i."""
     outputs = right.shape[1]
@@ -85,7 +85,7 @@ def gather(data, indices, indptr, right, out):
                 out[i, k] += value * right[j, k]
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(nogil=True, fastmath={"contract"})
 def scatter(data, indices, indptr, right, out):
     """``out[j] += sum_i data_ij right[i]`` over the entries of each compressed line i."""
     outputs = right.shape[1]
@@ -110,7 +110,7 @@ def scatter(data, indices, indptr, right, out):
                 out[j, k] += value * right[i, k]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def scaled_lines(lines, live, centre, roots, by_rows, out):
     """``(x_ij - centre_j) roots_i`` for the samples i in ``live``, in the order of ``lines``.
 
@@ -134,7 +134,7 @@ def scaled_lines(lines, live, centre, roots, by_rows, out):
             out[j, i] = (lines[j, row] - centre[j]) * roots[row]
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(nogil=True, fastmath=SUMS)
 def line_squares(lines, weights, centre, of_lines, by_rows, out):
     """Weighted squares ``(x_ij - centre_j)^2`` of a dense matrix, added up in ``out``.
 
@@ -161,7 +161,7 @@ def line_squares(lines, weights, centre, of_lines, by_rows, out):
                 out[j] += weight * off * off
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
+@njit(nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
 def line_largest(lines, of_lines, out):
     """Largest absolute entry of each line of a dense matrix, or of each place in the lines."""
     if of_lines:
@@ -181,7 +181,7 @@ def line_largest(lines, of_lines, out):
             out[j] = max(out[j], abs(np.float64(line[j])))
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@njit(nogil=True, fastmath={"nnan", "nsz"})
 def _largest_of(line):
     """The largest absolute entry; four at a time, as one maximum would wait for the last."""
     a = b = c = d = 0.0
@@ -196,7 +196,7 @@ def _largest_of(line):
     return max(max(a, b), max(c, d))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def largest_entries(data, indices, indptr, by_rows, length):
     """Largest absolute entry of each column of a compressed matrix, (n_columns,)."""
     out = np.zeros(length)
@@ -210,7 +210,7 @@ def largest_entries(data, indices, indptr, by_rows, length):
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def centred_squares(data, indices, indptr, weights, centre, by_rows, of_rows, length):
     """Weighted squares ``(x_ij - centre_j)^2`` of a compressed matrix, by row or by column.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from proxmargin.compiled.cache import SUMS, njit
 
 
-@njit(cache=True, nogil=True, allocates=False, fastmath=SUMS)
+@njit(nogil=True, allocates=False, fastmath=SUMS)
 def dot(left, right):
     """``left'right``; the sum may be reordered, so that it vectorises."""
     total = 0.0
@@ -14,14 +14,14 @@ def dot(left, right):
     return total
 
 
-@njit(cache=True, nogil=True, allocates=False, fastmath={"contract"})
+@njit(nogil=True, allocates=False, fastmath={"contract"})
 def add(factor, vector, out):
     """``out += factor * vector``."""
     for i in range(vector.size):
         out[i] += factor * vector[i]
 
 
-@njit(cache=True, nogil=True, allocates=False, fastmath={"contract"})
+@njit(nogil=True, allocates=False, fastmath={"contract"})
 def add_four(factors, vectors, out):
     """``out += factors' vectors`` for four factors: ``out`` is read and written once."""
     first, second, third, fourth = vectors[0], vectors[1], vectors[2], vectors[3]

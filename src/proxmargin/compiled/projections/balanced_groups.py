@@ -35,7 +35,7 @@ SUM_ROUNDING = 1e-13  # row sums that count as zero, for points of norm one
 SMALL_GROUP = 1e-6  # norm over that of the data, below which the dual norm decides if it is zero
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _split(block, steps, at, radius, sup, members, x, u, sizes):
     """Write ``x = v - t m`` and ``u``, its prox class by class; the norm of each class of u.
 
@@ -63,7 +63,7 @@ def _split(block, steps, at, radius, sup, members, x, u, sizes):
     return height
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _curvature(steps, radius, sup, x, u, sizes, diagonal, columns):
     """Write D and B, so that ``diag(D) + B B'`` is minus the derivative of ``sum_k u_k`` in m."""
     diagonal[:] = 0.0
@@ -90,7 +90,7 @@ def _curvature(steps, radius, sup, x, u, sizes, diagonal, columns):
             columns[j, k] *= scale
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _newton(sums, diagonal, columns, flat):
     """``(diag(D) + B B')^-1 sums`` by a system of the size of the classes.
 
@@ -117,7 +117,7 @@ def _newton(sums, diagonal, columns, flat):
     return move
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _balance(block, steps, at, radius, sup, x, u, sizes):
     """Move ``at`` to the minimiser of h, with x, u and sizes there; data and steps are up to one.
 
@@ -164,7 +164,7 @@ def _balance(block, steps, at, radius, sup, x, u, sizes):
     return height
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _reach(x, sup):
     """The largest dual norm of a class."""
     largest = 0.0
@@ -174,7 +174,7 @@ def _reach(x, sup):
     return largest
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _norm(u, sup):
     """The sum of the norms of the classes."""
     total = 0.0
@@ -184,7 +184,7 @@ def _norm(u, sup):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _remove_row_rounding(u, sup, sizes):
     """Remove the rounding in the row sums of u, from entries strictly inside their bounds."""
     classes = sizes.size
@@ -199,7 +199,7 @@ def _remove_row_rounding(u, sup, sizes):
                     u[j, k] = min(max(u[j, k], -sizes[k]), sizes[k])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _minimise_largest_norm(block, sup, at, best_u):
     """Move ``at`` to the m with the least largest dual norm of ``v_k - m``; return that norm.
 
@@ -235,14 +235,14 @@ def _minimise_largest_norm(block, sup, at, best_u):
     return best
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _put(vector, factor, out):
     """``out = factor * vector``; assignments of slices compile for seconds."""
     for i in range(vector.size):
         out[i] = factor * vector[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _gathered(values, members, means):
     """The rows of a group without their means, up to one, and what they were divided by."""
     block = np.empty((members.size, values.shape[1]))
@@ -256,7 +256,7 @@ def _gathered(values, members, means):
     return block, size
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _is_zero(block, steps, at, radius, sup, x, u):
     """Whether the prox is zero by the dual norm of the group; ``at`` is then its minimiser."""
     if np.abs(u).max() > SMALL_GROUP:
@@ -268,7 +268,7 @@ def _is_zero(block, steps, at, radius, sup, x, u):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def balanced_group_prox(values, steps, order, starts, radii, sup):
     """``argmin_u sum_gk radius_g |u_gk| + sum_jk (u_jk - v_jk)^2 / (2 t_j), sum_k u_jk = 0``.
 
@@ -313,7 +313,7 @@ def balanced_group_prox(values, steps, order, starts, radii, sup):
     return out, shifts
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def balanced_group_centres(values, order, starts, sup):
     """The shifts of rows after which the largest dual norm of a class is least, for each group.
 

@@ -10,7 +10,7 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.rounding import EPS, ROOT_STEPS
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _length(values, steps, members, column, radius):
     """The norm r of the prox of ``radius |.|_2``: zero, or the root of ``s(r) = 1``.
 
@@ -41,7 +41,7 @@ def _length(values, steps, members, column, radius):
     return r
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def group_l2_prox(values, steps, order, starts, radii):
     """``argmin_u sum_g radius_g |u_g|_2 + sum_j (u_j - v_j)^2 / (2 t_j)``, column by column.
 
@@ -71,7 +71,7 @@ def group_l2_prox(values, steps, order, starts, radii):
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _threshold(sizes, shares, total):
     """The root of ``sum_j shares_j (sizes_j - root)_+ = total``.
 
@@ -91,7 +91,7 @@ def _threshold(sizes, shares, total):
     return root
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _cap(values, steps, members, column, radius):
     """The largest entry of the prox of ``radius |.|_inf``: the root of
     ``sum_j (|v_j| - cap)_+ / t_j = radius``, or zero. For steps 1 the part above the cap is the
@@ -106,7 +106,7 @@ def _cap(values, steps, members, column, radius):
     return max(_threshold(sizes, shares, radius * shortest), 0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def group_linf_prox(values, steps, order, starts, radii):
     """``argmin_u sum_g radius_g |u_g|_inf + sum_j (u_j - v_j)^2 / (2 t_j)``, column by column.
 
@@ -123,7 +123,7 @@ def group_linf_prox(values, steps, order, starts, radii):
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def group_linf_residual(values, dual, largest, order, starts, radii):
     """The vector from ``dual`` to the subdifferential of ``sum_g radius_g |.|_inf``, by column.
 
@@ -157,7 +157,7 @@ def group_linf_residual(values, dual, largest, order, starts, radii):
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _two_powers(a, b, e, y):
     """The root x >= 0 of ``a x + b x^e = y``, e >= 1: Newton from above, where it is monotone."""
     x = y / a if a > 0.0 else math.inf
@@ -172,7 +172,7 @@ def _two_powers(a, b, e, y):
     return 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def lp_unit(sizes, radius, q, multiplier, out):
     """Solve ``radius z + multiplier z^q = sizes`` for each entry, z >= 0.
 

@@ -39,7 +39,7 @@ class Knapsack(NamedTuple):
     total: float
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def entry(problem, i):
     """Point, normal, low and high of entry i; a product is quicker here than a choice."""
     return (
@@ -50,14 +50,14 @@ def entry(problem, i):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def clip(value, low, high):
     """The nearest value of [low, high]; a NaN stays one, which min and max do not promise."""
     value = low if value < low else value
     return high if value > high else value
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _place(problem, theta, out):
     """Write u(theta), and measure it against the hyperplane in twice the digits.
 
@@ -89,7 +89,7 @@ def _place(problem, theta, out):
     return head, tail, curvature, capacity, size, ordered and math.isfinite(capacity)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _measure(problem, out):
     """The residual head + tail and the size of a point, both as of `_place`."""
     head, tail, size = problem.total, 0.0, 0.0
@@ -101,7 +101,7 @@ def _measure(problem, out):
     return head, tail, size
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _replace_term(head, tail, a, old, new):
     """The residual head + tail after an entry of normal a has moved from old to new."""
     before, before_error = times(a, old)
@@ -111,7 +111,7 @@ def _replace_term(head, tail, a, old, new):
     return head, tail + (before_error - after_error)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _shift(problem, head, tail, curvature, out):
     """Move all entries strictly inside their bounds by one step of theta, below its own rounding.
 
@@ -130,7 +130,7 @@ def _shift(problem, head, tail, curvature, out):
     return head, tail
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _absorb(problem, theta, slack, head, tail, out):
     """Spread a residual over entries not held at a bound, each by ``slack`` of its size at most.
 
@@ -160,7 +160,7 @@ def _absorb(problem, theta, slack, head, tail, out):
     return head, tail
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _polish(problem, theta):
     """Newton's method for a root of ``h(theta) = total``.
 
@@ -186,7 +186,7 @@ def _polish(problem, theta):
     return theta
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def refined_point(problem, theta):
     """The point u(theta) with ``normal'u = total`` to the last digits.
 
@@ -238,7 +238,7 @@ class Piece(NamedTuple):
     slope_tail: float
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _excess(problem, active, count, piece, theta):
     """``h(theta) - total``.
 
@@ -256,7 +256,7 @@ def _excess(problem, active, count, piece, theta):
     return 0.0 if abs(excess) <= EPS * abs(problem.total) else excess
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _side_with_root(piece, theta, excess):
     """The part of the interval on the side of theta that holds a root (some part, for a NaN)."""
     left = theta if excess >= 0.0 else piece.left
@@ -264,7 +264,7 @@ def _side_with_root(piece, theta, excess):
     return Piece(left, right, piece.constant, piece.constant_tail, piece.slope, piece.slope_tail)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _narrow(problem, active, count, kept, piece):
     """Move entries without a breakpoint inside the interval into its sums: I of Algorithm 5.
 
@@ -295,7 +295,7 @@ def _narrow(problem, active, count, kept, piece):
     return kept_count, Piece(left, right, head, tail, slope, slope_tail)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _breakpoint(problem, i, piece):
     """A breakpoint of entry i strictly inside the interval, or NaN."""
     p, a, low, high = entry(problem, i)
@@ -306,7 +306,7 @@ def _breakpoint(problem, i, piece):
     return math.nan
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _midpoint(left, right):
     """The midpoint; with an infinite end, further out each time, so that some end is found."""
     if math.isfinite(left) and math.isfinite(right):
@@ -316,7 +316,7 @@ def _midpoint(left, right):
     return right - max(abs(right), 1.0) if math.isfinite(right) else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _draw(problem, active, count, piece, state):
     """A breakpoint of a random active entry; the middle where four of them have none inside.
 
@@ -331,7 +331,7 @@ def _draw(problem, active, count, piece, state):
     return _midpoint(piece.left, piece.right), state
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _search(problem, active, count, piece):
     """Narrow an interval until no active entry has a breakpoint inside (Kiwiel, 2008).
 
@@ -354,7 +354,7 @@ def _search(problem, active, count, piece):
     return piece, rounds
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _root(piece, total):
     """The root on an interval without breakpoints, (19); on a plateau, an end."""
     if piece.left < piece.right and piece.slope > 0.0:
@@ -365,7 +365,7 @@ def _root(piece, total):
     return piece.right if math.isfinite(piece.right) else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def pivot(problem):
     """The multiplier by a search over breakpoints in random order (Kiwiel, 2008).
 

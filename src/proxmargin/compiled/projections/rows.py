@@ -8,7 +8,7 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.rounding import ROOT_STEPS, SLOPE_ROUNDING, SUM_ROUNDING
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _root(row, threshold):
     """The shift for which the soft-thresholded row sums to zero.
 
@@ -44,7 +44,7 @@ def _root(row, threshold):
     return shift
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def sum_to_zero_rows(rows, thresholds):
     """``argmin_w 1/2 |w - z|^2 + threshold |w|_1, sum(w) = 0`` for each row z: (17) of [X].
 
@@ -78,7 +78,7 @@ def sum_to_zero_rows(rows, thresholds):
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def sum_to_zero_shifts(rows, threshold):
     """The shift of each row that `sum_to_zero_rows` subtracts; the midrange where it is not unique.
 
@@ -94,7 +94,7 @@ def sum_to_zero_shifts(rows, threshold):
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _water_level(ordered, amount):
     """The level with ``sum (row - level)_+ = amount`` for a descending row; the count above it."""
     total, count = 0.0, 0
@@ -108,7 +108,7 @@ def _water_level(ordered, amount):
     return level, count
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _off_middle(down, up, cut, rest):
     """The state of `_cut` where ``cut`` is taken off the top and ``rest`` off the bottom.
 
@@ -127,7 +127,7 @@ def _off_middle(down, up, cut, rest):
     return 2.0 * mean - (upper - lower), slope, mean, upper, -lower
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _cut(row, radius):
     """The shift and the cap of ``clip(row - shift, -cap, cap)`` in `balanced_linf_prox`.
 
@@ -162,7 +162,7 @@ def _cut(row, radius):
     return mean, 0.5 * (upper - lower)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def balanced_linf_prox(rows, radii):
     """``argmin_w 1/2 |w - z|^2 + radius |w|_inf, sum(w) = 0`` for each row z.
 

@@ -28,7 +28,7 @@ class Columns(NamedTuple):
     ridge: float
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, inline="always")
 def project_row(row, size, out):
     """The nearest point of ``{y >= 0, sum(y) = size}``, written into ``out``.
 
@@ -71,14 +71,14 @@ def project_row(row, size, out):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def project_rows(rows, sizes, out):
     """`project_row` for each row, with sizes >= 0 of their own; ``out`` may be ``rows``."""
     for i in range(rows.shape[0]):
         project_row(rows[i], sizes[i], out[i])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _expand(problem, shift, residual, jacobian):
     """The residual of the column sums at a shift, and its derivative.
 
@@ -117,7 +117,7 @@ def _expand(problem, shift, residual, jacobian):
                 jacobian[support[a], support[b]] -= 1.0 / count
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def solve_definite(matrix, right):
     """``matrix^-1 right`` by Cholesky's method; both are overwritten. For small matrices."""
     size = right.size
@@ -137,7 +137,7 @@ def solve_definite(matrix, right):
         right[i] /= matrix[i, i]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def column_newton(problem, shift):
     """Newton steps for the shift at which the projected rows have the wanted column sums.
 
@@ -200,7 +200,7 @@ def column_newton(problem, shift):
     return shift
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def project_epigraphs(rows, levels, codes, out, out_levels):
     """Nearest points of ``max_k y_k + [k != own] <= level``; ``out`` may be ``rows``.
 

@@ -18,7 +18,7 @@ PROGRESS = 0.7  # ratio of products or residuals that counts as progress
 PATIENCE = 4  # iterations without it, after which the method ends
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
+@njit(nogil=True, error_model="numpy", fastmath=SUMS)
 def box_minimum(design, shares, box, intercept, l2, tol, most):
     """Minimise ``l2/2 |w|^2 + ridge b^2 / 2 + pull rho + sum_i box_i(y_i (w'x_i + b) - rho)``.
 
@@ -149,7 +149,7 @@ def box_minimum(design, shares, box, intercept, l2, tol, most):
     return coef, shift, unit * a, relative, steps
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=FINITE)
+@njit(nogil=True, allocates=False, error_model="numpy", fastmath=FINITE)
 def _fall(change, at, sign):
     """The least ``sign change / at``, at most zero."""
     least = 0.0
@@ -158,7 +158,7 @@ def _fall(change, at, sign):
     return least
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=SUMS)
+@njit(nogil=True, error_model="numpy", fastmath=SUMS)
 def _lines(design, shares, signs, intercept, has_threshold):
     """``diag(signs) [X, 1, -signs]`` by columns, with the features centred if the intercept is free
     to make up for it; their means; and the square of `Design.spread`."""

@@ -51,7 +51,7 @@ class Elimination(NamedTuple):
     pulled: Any
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def newton_steps(
     columns,
     form,
@@ -150,7 +150,7 @@ def newton_steps(
         steps += 1
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _penalty(net, coef):
     """The penalty."""
     total = 0.0
@@ -159,7 +159,7 @@ def _penalty(net, coef):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _slopes(columns, dual, unknowns, net, smoothness, coef, slope):
     """Slopes of loss and ridge; the largest violation of optimality, in the units of the data."""
     worst = 0.0
@@ -172,7 +172,7 @@ def _slopes(columns, dual, unknowns, net, smoothness, coef, slope):
     return worst
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _model(columns, form, rates, dual, codes, shares, unknowns, has_intercept, joint, quadratic):
     """Form the Hessian of the unknowns, with the intercept eliminated."""
     _form_hessian(columns, form, rates, dual, codes, shares, unknowns, quadratic.hessian)
@@ -211,7 +211,7 @@ def _form_hessian_of(columns, form, rates, dual, codes, shares, unknowns, out):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _dense(columns, form, rates, dual, codes, shares, unknowns, hessian):
     """One product of matrices for each pair of classes."""
     n, m, starts = columns.shape[1], unknowns.columns.size, unknowns.starts
@@ -236,7 +236,7 @@ def _dense(columns, form, rates, dual, codes, shares, unknowns, hessian):
                     hessian[b, a] = block[a - first, b - left]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _compressed(columns, form, rates, dual, codes, shares, unknowns, hessian):
     """By rows first, then the outer product of each row with itself."""
     n, m, classes = columns.n_rows, unknowns.columns.size, rates.shape[0]
@@ -271,7 +271,7 @@ def _compressed(columns, form, rates, dual, codes, shares, unknowns, hessian):
             hessian[b, a] = hessian[a, b]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _shifts(joint, intercept_slopes, coef, ends, shift):
     """The move of the intercept, into ``shift``, that is best for a move of the unknowns."""
     size = shift.size - 1
@@ -284,7 +284,7 @@ def _shifts(joint, intercept_slopes, coef, ends, shift):
         shift[k] = -right[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _search(form, codes, shares, net, coef, ends, scores, moved, rates, dual, loss, penalty):
     """Halve the step to ``ends`` until it descends, and take it; ``rates`` and ``dual`` are then
     those of its end.
@@ -315,7 +315,7 @@ def _search(form, codes, shares, net, coef, ends, scores, moved, rates, dual, lo
     return size, reached, spent
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def scores_of(columns, unknowns, coef, intercept, offset, scores):
     """Compute ``scores`` anew, as updates accumulate rounding.
 
@@ -331,7 +331,7 @@ def scores_of(columns, unknowns, coef, intercept, offset, scores):
             add(columns, unknowns.columns[a], coef[a], scores[unknowns.classes[a]])
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def class_violations(slope, coef, curvature, net, out):
     """Violations of optimality of all coefficients, written into ``out``, and the penalty's part
     of the gap.

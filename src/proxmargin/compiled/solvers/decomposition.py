@@ -21,32 +21,32 @@ FINITE = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 # each loop writes one array: with more, the checks for overlap would keep it from being vectorised
 
 
-@njit(cache=True, nogil=True, fastmath=FINITE)
+@njit(nogil=True, fastmath=FINITE)
 def _update(gradient, step, row, other):
     """``gradient += step (row - other)``."""
     for k in range(gradient.size):
         gradient[k] += step * (row[k] - other[k])
 
 
-@njit(cache=True, nogil=True, fastmath=FINITE)
+@njit(nogil=True, fastmath=FINITE)
 def _fold_lowest(gradient, grows, lowest):
     for k in range(gradient.size):
         lowest[k] = min(lowest[k], gradient[k] + grows[k])
 
 
-@njit(cache=True, nogil=True, fastmath=FINITE)
+@njit(nogil=True, fastmath=FINITE)
 def _fold_highest(gradient, falls, highest):
     for k in range(gradient.size):
         highest[k] = max(highest[k], gradient[k] - falls[k])
 
 
-@njit(cache=True, nogil=True, fastmath=FINITE)
+@njit(nogil=True, fastmath=FINITE)
 def _fold_largest(gain, largest):
     for k in range(gain.size):
         largest[k] = max(largest[k], gain[k])
 
 
-@njit(cache=True, nogil=True, fastmath=FINITE, error_model="numpy")
+@njit(nogil=True, fastmath=FINITE, error_model="numpy")
 def _gain(gradient, falls, at, row, diagonal, own, floor, zero, out):
     """Second-order gains of pairs with a coordinate of gradient ``at``."""
     for k in range(gradient.size):
@@ -54,7 +54,7 @@ def _gain(gradient, falls, at, row, diagonal, own, floor, zero, out):
         out[k] = ahead * ahead / max(own + diagonal[k] - row[k] - row[k], floor)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _ends(gradient, step, row, other, grows, falls, far, lowest, highest):
     """Take a step; fold the gradients of coordinates that may grow, and of those that may fall."""
     for k in range(LANES):
@@ -67,7 +67,7 @@ def _ends(gradient, step, row, other, grows, falls, far, lowest, highest):
         _fold_highest(part, falls[start:stop], highest)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _gains(gradient, falls, at, row, diagonal, own, floor, zero, out, largest):
     """The gains of pairs, and their fold."""
     for k in range(LANES):
@@ -89,7 +89,7 @@ def _gains(gradient, falls, at, row, diagonal, own, floor, zero, out, largest):
         _fold_largest(part, largest)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _lowest(gradient, grows, wanted, lane):
     """The first coordinate of this lane that may grow and has the gradient ``wanted``, or -1."""
     for k in range(lane, gradient.size, LANES):
@@ -98,7 +98,7 @@ def _lowest(gradient, grows, wanted, lane):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _first(numbers, wanted, lane):
     """The first index of this lane with the number ``wanted``, or -1."""
     for k in range(lane, numbers.size, LANES):
@@ -107,7 +107,7 @@ def _first(numbers, wanted, lane):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def pairwise(matrix, value, gradient, low, high, split, tol, most):
     """Lower ``v'Qv / 2 - p'v`` over ``low <= v <= high``, the sum of each of two groups fixed.
 

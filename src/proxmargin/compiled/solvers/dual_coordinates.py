@@ -74,7 +74,7 @@ class Descent(NamedTuple):
     value: float
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def descend(
     rows,
     terms,
@@ -193,7 +193,7 @@ def descend(
     return n_active, residual, moment, low, high, multiplier, value, excess, sweeps, visited, seed
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _boxed_step(slope, old, upper, curvature, diagonal):
     """The minimiser along a dual point in a box, the projected slope, the Fenchel-Young term."""
     missing = curvature * old - slope
@@ -213,7 +213,7 @@ def _boxed_step(slope, old, upper, curvature, diagonal):
     return new, violation, term
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _entropic_step(margin, old, upper, diagonal, skipped):
     """The minimiser along a dual point with an entropy, the slope, and the Fenchel-Young term.
 
@@ -248,7 +248,7 @@ def _entropic_step(margin, old, upper, diagonal, skipped):
     return upper * min(max(share, NEAREST), 1.0 - NEAREST), slope, term
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _shuffled(active, n_active, seed):
     """The first entries of ``active`` in random order, in place, by xorshift64 (Marsaglia 2003)."""
     for k in range(n_active):
@@ -287,7 +287,7 @@ def prefetch(typing: Any, array: Any, index: Any) -> Any:
     return types.none(array, index), codegen
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _ask_for(rows, i, dual):
     """Ask for the row of a sample and its dual point, ahead of their use.
 
@@ -300,7 +300,7 @@ def _ask_for(rows, i, dual):
             prefetch(rows.indices, entry)
 
 
-@njit(cache=True, nogil=True, allocates=False, fastmath=SUMS)
+@njit(nogil=True, allocates=False, fastmath=SUMS)
 def _product(rows, i, coef):
     """The product of one row with ``coef``."""
     total, data, indices = 0.0, rows.data, rows.indices
@@ -314,7 +314,7 @@ def _product(rows, i, coef):
     return total
 
 
-@njit(cache=True, nogil=True, allocates=False, fastmath={"contract"})
+@njit(nogil=True, allocates=False, fastmath={"contract"})
 def _add(rows, i, factor, coef):
     """``coef += factor metric * row``."""
     data, indices, metric = rows.data, rows.indices, rows.metric
@@ -337,14 +337,14 @@ def _add(rows, i, factor, coef):
             coef[feature] += factor * metric[feature] * data[entry]
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def products(rows, index, coef, out):
     """``out_k = x_i'coef`` for the samples i = ``index_k``."""
     for k in range(index.size):
         out[k] = _product(rows, index[k], coef)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def summed(rows, index, signed, out):
     """``out += metric * sum_k signed_k x_i`` for the samples i = ``index_k``."""
     for k in range(index.size):
@@ -352,7 +352,7 @@ def summed(rows, index, signed, out):
             _add(rows, index[k], signed[k], out)
 
 
-@njit(cache=True, nogil=True, allocates=False, fastmath=SUMS)
+@njit(nogil=True, allocates=False, fastmath=SUMS)
 def squares(rows, out):
     """``out_i = z_i'z_i / l2``, the curvature of ``l2/2 |w|^2`` along each dual point."""
     metric = rows.metric

@@ -14,7 +14,7 @@ from proxmargin.compiled.solvers.nets import violation
 from proxmargin.compiled.solvers.quadratic_model import solve
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def smoothed_hinge(
     scores, offset, signs, caps, multipliers, widths, coef, centre, l1, l2, proximal, dual
 ):
@@ -60,7 +60,7 @@ def smoothed_hinge(
     return value + _net_value(coef, centre, l1, l2, proximal), free[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _net_value(coef, centre, l1, l2, proximal):
     """``sum_j l1_j |w_j| + l2_j/2 w_j^2 + proximal/2 |w - centre|^2``."""
     total, square, move = 0.0, 0.0, 0.0
@@ -71,7 +71,7 @@ def _net_value(coef, centre, l1, l2, proximal):
     return total + 0.5 * square + 0.5 * proximal * move
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def net_slopes(coef, centre, pulled, l1, l2, lower, upper, proximal, slope):
     """The gradient of the smooth part in the coefficients, written into ``slope``.
 
@@ -92,7 +92,7 @@ def net_slopes(coef, centre, pulled, l1, l2, lower, upper, proximal, slope):
     return rest, pull
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def orthant(coef, slope, l1, lower, upper):
     """The active features: those that are not zero, or violate optimality at zero, and may move.
 
@@ -117,7 +117,7 @@ def orthant(coef, slope, l1, lower, upper):
     return index[:count].copy(), side[:count].copy(), steep[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def gathered_columns(matrix, rows, columns):
     """``matrix[rows][:, columns]`` of a matrix kept by columns."""
     out = np.empty((rows.size, columns.size))
@@ -127,7 +127,7 @@ def gathered_columns(matrix, rows, columns):
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def gathered_rows(data, indices, indptr, centre, scale, rows, columns):
     """``((X - 1 centre') / scale)[rows][:, columns]`` of X compressed by rows."""
     places = np.full(centre.size, -1, np.intp)
@@ -145,7 +145,7 @@ def gathered_rows(data, indices, indptr, centre, scale, rows, columns):
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def orthant_step(
     rows,
     curvatures,
@@ -202,7 +202,7 @@ def orthant_step(
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _active_set_step(
     parts, system, over_samples, jitters, coef, side, slope, intercept_slope, corrections
 ):
@@ -228,7 +228,7 @@ def _active_set_step(
     return move, intercept_step
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _path_step(parts, system, over_samples, jitters, coef, side, slope, intercept_slope, walks):
     """The path of minimisers that fixes coefficients at zero one by one; it descends."""
     stays = np.ones(coef.size, np.bool_)
@@ -257,7 +257,7 @@ def _path_step(parts, system, over_samples, jitters, coef, side, slope, intercep
     return move, intercept_step
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _over_samples(rows, curvatures, diagonal):
     """``X D^-1 X' + C^-1``, with placeholders for the intercept's row of the other form."""
     scaled = rows / np.sqrt(diagonal)
@@ -267,7 +267,7 @@ def _over_samples(rows, curvatures, diagonal):
     return matrix, np.zeros(0), np.inf
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _over_features(rows, curvatures, diagonal, intercept_l2):
     """The Schur complement of the intercept in ``X'C X + D``, with ``X'c`` and the pivot.
 
@@ -297,7 +297,7 @@ def _over_features(rows, curvatures, diagonal, intercept_l2):
     return matrix, cross, pivot
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _slope_change(parts, system, over_samples, move, intercept_step):
     """The change of the slopes by a step."""
     rows, curvatures, diagonal, intercept_l2 = parts
@@ -318,7 +318,7 @@ def _slope_change(parts, system, over_samples, move, intercept_step):
     return slope_change, intercept_change
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _newton_step(parts, system, over_samples, jitters, stays, slope, intercept_slope):
     """The step of the features that may move, zero for others; and of the intercept."""
     if over_samples:
@@ -340,7 +340,7 @@ def _newton_step(parts, system, over_samples, jitters, stays, slope, intercept_s
     return part, -rest / pivot
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _newton_step_over_samples(parts, system, jitters, stays, slope, intercept_slope):
     rows, _, diagonal, intercept_l2 = parts
     inner = system[0].copy()
@@ -365,7 +365,7 @@ def _newton_step_over_samples(parts, system, jitters, stays, slope, intercept_sl
     return np.where(stays, part, 0.0), shift
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _factor_and_solve(matrix, jitters, right):
     """Solve in place, by the lower triangle; returns the factor, NaN where there is none."""
     factor = np.empty(matrix.shape)
@@ -378,7 +378,7 @@ def _factor_and_solve(matrix, jitters, right):
     return factor
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(nogil=True, fastmath=SUMS)
 def cholesky(matrix, jitter, factor):
     """The lower factor of the matrix with a shifted diagonal; whether there is one."""
     for i in range(matrix.shape[0]):

@@ -8,7 +8,7 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.projections.simplex import project_row
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def smoothed_classes(scores, codes, shares, centre, sharpness, masses):
     """The multiclass hinge smoothed around the multipliers ``centre``, and its own multipliers.
 
@@ -52,7 +52,7 @@ def smoothed_classes(scores, codes, shares, centre, sharpness, masses):
     return value, live[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def add_curvature(data, indices, indptr, rows, inside, weights, places, hessian):
     """Add the Hessian of the smoothed loss in the unknowns to the lower triangle of ``hessian``.
 

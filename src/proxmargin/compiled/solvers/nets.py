@@ -19,7 +19,7 @@ class Net(NamedTuple):
     upper: Any
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def shrunk(reach, threshold):
     """The soft threshold of one number."""
     if reach > threshold:
@@ -27,13 +27,13 @@ def shrunk(reach, threshold):
     return reach + threshold if reach < -threshold else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def minimiser(reach, curvature, threshold, lower, upper):
     """``argmin_u  curvature u^2 / 2 - reach u + threshold |u|`` between the bounds."""
     return min(max(shrunk(reach, threshold) / curvature, lower), upper)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def violation(slope, coef, curvature, threshold, lower, upper):
     """Violation of optimality of a coordinate: its prox step, in units of the slope.
 
@@ -53,13 +53,13 @@ def violation(slope, coef, curvature, threshold, lower, upper):
     return abs(curvature * coef - min(max(reached, curvature * lower), curvature * upper))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def is_unpenalised(l1, l2, lower, upper):
     """Whether a coordinate is neither penalised nor bounded on both sides."""
     return l1 == 0.0 and l2 == 0.0 and (lower == -math.inf or upper == math.inf)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def open_correlation(correlation, lower, upper):
     """The size of a correlation with the dual point, the slope of descent at zero; zero where a
     bound at zero blocks its direction."""
@@ -68,7 +68,7 @@ def open_correlation(correlation, lower, upper):
     return -correlation if lower < 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def largest_step(net, start, direction, count):
     """The largest length of a step of the first ``count`` coordinates between their bounds."""
     length = math.inf
@@ -79,7 +79,7 @@ def largest_step(net, start, direction, count):
     return max(length, 0.0)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def step_to_bound(net, value, support, direction, size, step):
     """The step length, cut at the first bound; which coordinate meets it, or -1; and the bound.
 
@@ -99,7 +99,7 @@ def step_to_bound(net, value, support, direction, size, step):
     return step, blocking, end
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def gap_term(v, w, l1, l2, lower, upper):
     """``G(w) + G*(v) - v w >= 0`` of one coordinate, v in the domain of the conjugate.
 

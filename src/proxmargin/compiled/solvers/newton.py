@@ -22,14 +22,14 @@ LEVEL_SLOPE = 0.01  # share of the first slope too small to raise the objective 
 LEAST_WEIGHT = 1e-3  # below it the weight is zero
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def used_weight(weight, relative_violation):
     """The weight of the majoriser in a step, at most the relative violation."""
     used = min(weight, relative_violation)
     return used if used >= LEAST_WEIGHT else 0.0
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def next_weight(weight, step):
     """The next weight of the majoriser: less after a long step, more after a short one."""
     if step >= 0.5:
@@ -37,7 +37,7 @@ def next_weight(weight, step):
     return min(1.0, max(3.0 * weight, 9.0 * LEAST_WEIGHT)) if step < 0.1 else weight
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def curvature_weights(phi, scores, signs, weights, weight, out):
     """Second derivative of the loss in each score, (n_samples,), written into ``out``.
 
@@ -52,7 +52,7 @@ def curvature_weights(phi, scores, signs, weights, weight, out):
         out[i] = weights[i] * curvature
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def exact_step(
     phi, scores, moved, signs, weights, coef, direction, l1, l2, slope, curvature, share
 ):
@@ -109,7 +109,7 @@ def exact_step(
     return low
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
+@njit(nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def _loss_slope(phi, scores, moved, signs, weights, step):
     total = 0.0
     for i in range(scores.size):
@@ -119,7 +119,7 @@ def _loss_slope(phi, scores, moved, signs, weights, step):
     return total
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
+@njit(nogil=True, allocates=False, error_model="numpy", fastmath=SUMS)
 def _rise(phi, scores, moved, signs, weights, coef, direction, l1, step):
     """How far loss and l1 norm lie above their value at a step of zero."""
     total = 0.0
@@ -132,7 +132,7 @@ def _rise(phi, scores, moved, signs, weights, coef, direction, l1, step):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _l1_slopes(coef, direction, l1, step):
     """Left and right derivative of ``sum_j l1_j |coef_j + step * direction_j|`` in the step."""
     left, right = 0.0, 0.0
@@ -148,7 +148,7 @@ def _l1_slopes(coef, direction, l1, step):
     return left, right
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _crossing(low, high, at_low, at_high, coef, direction, l1):
     """The zero of the slope between ``low`` and ``high``, all but the jumps of l1 being linear."""
     rate = (at_high - at_low) / (high - low)
@@ -171,7 +171,7 @@ def _crossing(low, high, at_low, at_high, coef, direction, l1):
     return -slope / rate if rate > 0.0 else high
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(nogil=True, fastmath={"contract"})
 def sparse_gram(data, indices, indptr, weights, out):
     """``out += X' diag(weights) X`` for X compressed by rows, by outer products of its rows.
 

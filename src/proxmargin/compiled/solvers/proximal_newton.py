@@ -35,7 +35,7 @@ from proxmargin.compiled.solvers.quadratic_model import model_minimum
 FORCING = 0.3  # residual of the quadratic model over the violation of optimality
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def violations_and_gap(
     phi, scores, signs, weights, slope, coef, curvature, net, has_unpenalised, out
 ):
@@ -106,7 +106,7 @@ def violations_and_gap(
     return worst, objective, gap
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def newton_steps(
     columns,
     unit,
@@ -215,7 +215,7 @@ def newton_steps(
             idle = PATIENCE_STEPS  # the next step would be the same
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def end_of_step(coef, direction, step, net):
     """The step length, cut at the bounds, and the coefficients at its end.
 

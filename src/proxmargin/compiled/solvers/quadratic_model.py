@@ -54,7 +54,7 @@ def room_for(hessian: Any) -> Quadratic:
     return Quadratic(hessian, np.empty((m, m)), order, placed, np.zeros(m))
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):
     """Minimise ``slope'd + d'(H + diag(lift)) d / 2`` plus the l1 norm, between bounds.
 
@@ -95,7 +95,7 @@ def quadratic_minimum(quadratic, lift, slope, value, net, target, kept):
     return kept
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _sweep(hessian, lift, slope, value, net, target, sweeps):
     """Coordinate descent until the support is stable; return whether all changes met the target."""
     k, unchanged = value.size, UNCHANGED * target
@@ -126,13 +126,13 @@ def _sweep(hessian, lift, slope, value, net, target, sweeps):
     return False
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _is_inside(value, net, j):
     """Whether a coordinate is away from zero and from its bounds."""
     return value[j] != 0.0 and net.lower[j] < value[j] < net.upper[j]
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _factor(quadratic, lift, value, net, kept):
     """Factor the Hessian of the support; return its size, not positive if it is singular."""
     hessian, factor = quadratic.hessian, quadratic.factor
@@ -170,7 +170,7 @@ def _factor(quadratic, lift, value, net, kept):
     return size
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _sort(order, size, value):
     """Sort by falling absolute value: small entries leave first, and only later rows are lost."""
     for a in range(1, size):
@@ -181,7 +181,7 @@ def _sort(order, size, value):
         order[b] = j
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def solve(factor, size, right):
     """Solve with a lower Cholesky factor and its transpose, in place."""
     for a in range(size):
@@ -191,7 +191,7 @@ def solve(factor, size, right):
         vectors.add(-right[a], factor[a, :a], right[:a])
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _step_on_support(factor, support, size, slope, value, net, direction):
     """Newton's step on the support, to the minimum along it or to the first bound.
 
@@ -221,7 +221,7 @@ def _step_on_support(factor, support, size, slope, value, net, direction):
     return True
 
 
-@njit(cache=True, nogil=True, allocates=False, error_model="numpy")
+@njit(nogil=True, allocates=False, error_model="numpy")
 def _minimum_along(support, direction, size, first, value, net):
     """The minimiser along the direction, and the coordinate that is zero there, or -1.
 
@@ -246,7 +246,7 @@ def _minimum_along(support, direction, size, first, value, net):
         last = at
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def model_minimum(
     columns, curvatures, cross, total, largest, far, slope, coef, net, unit, target, side
 ):
@@ -335,7 +335,7 @@ class _ColumnModel(NamedTuple):
     coef: Any
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _newton_on_support(inner, support, slope, value, net, changes):
     """`_step_on_support` by the Hessian of the support; False too where that is singular."""
     try:
@@ -345,7 +345,7 @@ def _newton_on_support(inner, support, slope, value, net, changes):
     return _step_on_support(factor, support, support.size, slope, value, net, changes)
 
 
-@njit(cache=True, nogil=True, allocates=False)
+@njit(nogil=True, allocates=False)
 def _slope_of(model, j, moved, moved_sum, value):
     """The slope of the model in a coordinate; ``moved`` is the change of the scores times the roots
     of the curvatures, ``moved_sum`` its sum by curvature."""
@@ -354,7 +354,7 @@ def _slope_of(model, j, moved, moved_sum, value):
     return q - model.cross[j] * moved_sum / model.total if model.total > 0.0 else q
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _added_diagonal(square, largest, far, ridge):
     """The shift of the model's diagonal: damping, ridge, and more for flat coordinates."""
     diagonal = ridge + largest * (MIN_DAMPING + DAMPING * far)

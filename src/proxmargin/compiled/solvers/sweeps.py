@@ -9,7 +9,7 @@ from proxmargin.compiled.cache import njit
 from proxmargin.compiled.solvers.nets import minimiser
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, inline="always")
 def _coordinate_minimiser(old, slope, major, net, j):
     """The minimiser along one coordinate of majorant and penalty."""
     curvature = major[j] + net.l2[j]
@@ -18,7 +18,7 @@ def _coordinate_minimiser(old, slope, major, net, j):
     return minimiser(major[j] * old - slope, curvature, net.l1[j], net.lower[j], net.upper[j])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def sweep_dense(phi, matrix, centre, scale, signs, weights, coef, scores, major, net):
     """One sweep over all features of a dense matrix, in order.
 
@@ -50,7 +50,7 @@ def sweep_dense(phi, matrix, centre, scale, signs, weights, coef, scores, major,
                 scores[i] += change * (matrix[i, j] - centre[j])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def sweep_sparse(phi, data, indices, indptr, signs, weights, coef, scores, major, net):
     """One sweep over all features of a matrix compressed by columns; see `sweep_dense`."""
     for j in range(coef.size):
