@@ -100,7 +100,7 @@ def objective(instance: dict[str, Any], estimator: Any) -> float:
     return binary_objective(X, y, coef, intercept, weights=weights, **model)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @cases(
     ["b-pgh", "b-pgh-2", "gcd", "fapg", "fapg-ws", "newton", "auto"],
     ["m-pgh", "m-pgh-2", "fapg", "fapg-ws", "auto"],
@@ -267,7 +267,7 @@ def stated(instance: dict[str, Any], estimator: Any) -> float:
     return primal
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @unified_cases("auto", "fapg-star")
 def test_the_models_of_inner_products_reach_the_reference_optimum(
     instance: dict[str, Any], solver: str
@@ -279,7 +279,7 @@ def test_the_models_of_inner_products_reach_the_reference_optimum(
     assert stated(instance, estimator) == pytest.approx(value, rel=1e-9)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @unified_cases("fapg")
 def test_the_printed_method_reaches_it_or_says_how_far_it_got(
     instance: dict[str, Any], solver: str

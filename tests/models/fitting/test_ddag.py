@@ -243,7 +243,7 @@ def test_a_graph_that_is_not_fitted_says_so() -> None:
             ask(np.ones((2, 2)))
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_pairs_that_end_early_are_warned_of_once(n_jobs: int | None, rng) -> None:
     X, y = rng.standard_normal((30, 3)), np.arange(30) % 3
     model = DDAGClassifier(SVC(max_iter=1, tol=1e-9), n_jobs=n_jobs)

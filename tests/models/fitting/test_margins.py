@@ -74,6 +74,7 @@ def test_the_losses_within_a_budget_reach_the_interior_point_optimum(loss, name,
     assert norm(name, model.coef_) == pytest.approx(best, rel=2e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("solver", ["linear-program", "ssnal", "fbpd"])
 @every_kind
 def test_solvers_that_take_margins_agree(solver: str, kind: str) -> None:

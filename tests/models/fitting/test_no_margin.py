@@ -274,6 +274,7 @@ def test_a_margin_close_to_rounding_is_no_long_search_of_a_further_solver(monkey
     assert found.n_iter < 1000  # some 8,000 to the end
 
 
+@pytest.mark.slow
 def test_all_classes_without_a_clear_margin_take_a_larger_nu_at_once(monkeypatch) -> None:
     attempts, fit_kernel = [], NuSVC._fit_kernel
 

@@ -85,6 +85,7 @@ def made(kind: type, name: str) -> Any:
     return kind() if "extra" in kind._get_param_names() else kind(**settings_of(name))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore:the chosen")
 @pytest.mark.parametrize("name", EVERY)
 def test_subclasses_are_made_cloned_fitted_and_asked_for_metadata(name: str) -> None:

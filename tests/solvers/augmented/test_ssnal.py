@@ -150,7 +150,7 @@ def stated(penalty: Penalty, W: cp.Variable) -> Any:
     )
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @every_pair
 @pytest.mark.parametrize("load", [load_iris, load_wine])
 @pytest.mark.parametrize("strength", [0.1, 0.01])

@@ -166,9 +166,8 @@ def test_a_test_says_how_many_permutations_reached_the_accuracy() -> None:
     assert f"p = {round(20 * test.pvalue)}/20" in permutation_sentence(vars(test))
 
 
-@pytest.mark.parametrize(
-    "asked", [{"groups": np.arange(len(Y)) // 2}, pytest.param({}, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", [{}, {"groups": np.arange(len(Y)) // 2}])
 def test_a_test_scores_the_given_labels_as_the_comparison_did(asked) -> None:
     models = ["HuberizedSVC", "DWD"]
     found = compare(X, Y, models=models, cv=3, progress=False, quick=True, baselines=True, **asked)
