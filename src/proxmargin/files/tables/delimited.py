@@ -115,7 +115,6 @@ def _frame(
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("error", pd.errors.ParserWarning)
-        warnings.simplefilter("error", pd.errors.DtypeWarning)
         try:
             for _ in islice(lines_of(stream, dialect), layout.skipped):
                 pass
@@ -132,6 +131,7 @@ def _frame(
                 skipinitialspace=layout.separator != "\t" and not dialect.exact,
                 quotechar=layout.quote,
                 comment=dialect.comment,
+                low_memory=False,  # in one piece: joining those of wide tables costs more
                 **exact,
                 **more,
             )
@@ -141,8 +141,6 @@ def _frame(
             return frame
         except pd.errors.EmptyDataError:
             return pd.DataFrame()
-        except pd.errors.DtypeWarning:  # words after pieces of numbers, which were to be words, too
-            return _frame(path, dialect, layout, asked, text, **more, low_memory=False)
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
             _refuse_uneven_rows(path, dialect, layout)
             if "usecols" not in more:  # the cells beyond the header are all empty
