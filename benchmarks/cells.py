@@ -233,7 +233,8 @@ def main(arguments: argparse.Namespace) -> int:
         parts = [body(done, limits)] if done else []
         for pairs in paired_body(arguments.patience):
             text = "\n\n".join([*parts, pairs])
-            write_section(arguments.name, TITLE, text, arguments.results)
+            title = TITLE if done else f"{TITLE} in turn"
+            write_section(arguments.name, title, text, arguments.results)
     return 0
 
 
