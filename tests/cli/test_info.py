@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import shlex
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -211,3 +213,52 @@ class TestWhatCannotBeRead:
         assert facts["target_candidates"] == ["b", "a"]
         assert facts["missing_cells"] == {"a": 4}
         assert facts["text_columns"] == ["b"]
+
+
+class TestAdvice:
+    """What warnings advise is in the command, which reads the file without them."""
+
+    ROWS = 30
+
+    @pytest.fixture
+    def told(self, tmp_path, capsys):
+        def run(columns: dict, *given: str, end: str = ""):
+            rng = np.random.default_rng(4)
+            path = tmp_path / "d.csv"
+            labels = [("case", "control")[k] for k in rng.integers(0, 2, self.ROWS)]
+            noise = rng.normal(size=self.ROWS).round(2)
+            frame = pd.DataFrame({"grp": labels, "noise": noise, **columns})
+            path.write_text(frame[[*frame.columns[1:], "grp"]].to_csv(index=False) + end)
+            assert main(["info", str(path), "--json", *given]) == OK
+            out, err = capsys.readouterr()
+            return json.loads(out), err
+
+        return run
+
+    @pytest.mark.parametrize(
+        ("columns", "typed"),
+        [
+            ({"sex": ["F", "f", "m"] * 10}, ["--encode", "--normalize-levels"]),
+            ({"sex": ["f", "m", "f", "m", "?"] * 6}, ["--encode", "--missing 'sex=?'"]),
+            ({"age": [30, 40, 50, 60, -9] * 6}, ["--missing age=-9", "--impute median"]),
+            ({"a": [3, 4, 5, 6, -9] * 6, "b": [3, 4, 5, 6, 999] * 6}, ["a=-9", "--missing b=999"]),
+            ({"grp": ["u", "u ", "v"] * 10}, ["--normalize-levels"]),
+            ({"grp": ["rare", *["u", "v"] * 14, "v"]}, ["--drop-classes rare"]),
+            ({"grp": ["r 1", "r2", *["u", "v"] * 14]}, ["--drop-classes 'r 1' --drop-classes r2"]),
+        ],
+    )
+    def test_the_command_has_it_and_nothing_is_advised_then(self, told, columns, typed):
+        facts, err = told(columns)
+        command = facts["read_with"]
+        assert all(each in command for each in typed)
+        again, err = told(columns, *shlex.split(command)[3:])
+        assert "problem" not in again
+        assert not any(flag in err for flag in ("hardly meant", "codes of", "differ only", "folds"))
+        assert again["read_with"] == command
+
+    def test_numbers_of_samples_and_a_row_of_totals(self, told):
+        numbers = [1000 + 37 * (7 * k % self.ROWS) for k in range(self.ROWS)]
+        facts, _ = told({"id": numbers}, end="1.5,TOTAL,case\n")
+        assert "--id id" in facts["problem"]
+        assert facts["read_with"].endswith(" --id id")
+        assert facts["ids"] == "id"

@@ -149,6 +149,7 @@ AT_MOST = 16  # options
 SWAPPED = "the two tables are the wrong way round"
 _NO_COLUMN = re.compile("there is no column '([^']*)'")
 OPTION = re.compile(r"(--[a-z-]+)(?: ('[^']*'|[^\s;,)(]*[^\s;,.)(]))?")
+_REPEATED = frozenset({"--ignore", "--missing", "--drop-classes"})
 PLACEHOLDERS = frozenset({"NAME", "FILE", "COL", "POSITION"})
 
 
@@ -189,6 +190,34 @@ def remedied(
     return used, typed
 
 
+def heeded(
+    arguments: argparse.Namespace, sentences: list[str]
+) -> tuple[argparse.Namespace, list[str]]:
+    """The arguments with all options, which follow, that these sentences name, and those without
+    which they could not be read then; none if they cannot be read so."""
+    reader = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    options.add_columns(reader)
+    typed: list[str] = []
+    for sentence in sentences:
+        while more := _next(sentence, typed, [], reader):
+            typed += more
+    if not typed:
+        return arguments, []
+    used = reader.parse_args(typed, copy(arguments))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            options.table_of(used)
+        except ValueError as error:
+            used, more = remedied(used, as_options(str(error)), [])
+            typed += more
+        try:
+            options.table_of(used)
+        except ValueError:
+            return arguments, []
+    return used, typed
+
+
 def _next(
     sentence: str, typed: list[str], candidates: list[str], reader: argparse.ArgumentParser
 ) -> list[str] | None:
@@ -196,7 +225,8 @@ def _next(
     known = {flag: action for action in reader._actions for flag in action.option_strings}
     for flag, value in OPTION.findall(sentence):
         doubtful = flag == "--header" and "--no-header" in sentence  # it might eat a sample
-        repeated = flag in typed and (flag not in ("--ignore", "--missing") or value in typed)
+        word = shlex.split(value)[0] if value else value
+        repeated = flag in typed and (flag not in _REPEATED or word in typed)
         if repeated or flag not in known or doubtful:
             continue
         if known[flag].nargs == 0:
@@ -204,5 +234,5 @@ def _next(
         if flag == "--target" and value in PLACEHOLDERS and candidates:
             return [flag, candidates[0]]
         if value and value not in PLACEHOLDERS:
-            return [flag, shlex.split(value)[0]]
+            return [flag, word]
     return None

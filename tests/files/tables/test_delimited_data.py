@@ -452,3 +452,22 @@ def test_the_words_for_missing_are_missing_in_columns_of_text_too(written, word)
     path = written(f"a,y\n1,u\n2,{word}\n3,v\n")
     with pytest.raises(DataError, match=r"target 'y' is missing or infinite in 1 row \(row 2"):
         read_data(path)
+
+
+@pytest.mark.parametrize("name", ["r{}", "{}"])
+def test_a_repeated_header_with_a_name_fewer_is_left_out(tmp_path, name):
+    rows = [f"{name.format(k)},{k}.5,{k * k}.25,{'uv'[k % 2]}" for k in range(1, 21)]
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(["a,b,grp", *rows[:10], "a,b,grp", *rows[10:], "a,b,grp"]) + "\n")
+    table = read_data(path)
+    assert table.X[:, 0].tolist() == [k + 0.5 for k in range(1, 21)]
+    assert any("2 rows that repeat the header left out" in note for note in table.notes)
+
+
+def test_marks_in_brackets_are_words(tmp_path):
+    path = tmp_path / "data.csv"
+    rows = (f"({1 + k % 3}),{k}.5,{'uv'[k % 2]}\n" for k in range(20))
+    path.write_text("stage,b,grp\n" + "".join(rows))
+    with pytest.raises(DataError, match=r"'stage' .row 1 holds '\(1\)'.*encode=True"):
+        read_data(path)
+    assert read_data(path, encode=True).X.shape == (20, 4)

@@ -342,8 +342,9 @@ def _facts(arguments: argparse.Namespace) -> Record:
     with suppress(ValueError):  # what cannot be opened may be so with an option that is named
         seen = survey(arguments.data, dialect)
     table: Table | None = None
+    advice: list[str] = []
     try:
-        table = options.table_of(arguments)
+        table, advice = _read(arguments)
     except ValueError as error:
         problem = failures.as_options(str(error))
         beside = seen
@@ -354,7 +355,7 @@ def _facts(arguments: argparse.Namespace) -> Record:
         if not (typed or seen or Path(used.data).is_file()):
             raise
         try:
-            table = options.table_of(argparse.Namespace(**{**vars(used), "quiet": True}))
+            table, advice = _read(argparse.Namespace(**{**vars(used), "quiet": True}))
             options.tell(replace(table, notes=_untold(table.notes, str(error), typed)), used)
         except ValueError as last:  # which names nothing to be typed
             rest = {"then": failures.as_options(str(last))} if typed else {}
@@ -363,6 +364,8 @@ def _facts(arguments: argparse.Namespace) -> Record:
             seen = (not other and seen) or survey(used.data, options.dialect_of(used))
     rows, columns = seen.pop("rows", 0), seen.pop("columns", 0)
     if table is not None:
+        used, more = failures.heeded(used, advice)
+        typed = [*typed, *more]
         output.warn_of_leaks(table)
         seen = {"table": f"{rows} rows, {columns} columns", **seen} if rows else seen
     else:
@@ -391,6 +394,27 @@ def _facts(arguments: argparse.Namespace) -> Record:
         **doubt,
         "read_with": command,
     }
+
+
+def _read(arguments: argparse.Namespace) -> tuple[Table, list[str]]:
+    """The data, and what is advised: by warnings, and of classes that are too small for folds."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        table = options.table_of(arguments)
+        if table.y is not None:
+            import numpy as np
+
+            from proxmargin.data.inputs.targets import refuse_small_classes
+
+            try:
+                refuse_small_classes(*np.unique(table.y, return_counts=True), 2, "folds need")
+            except ValueError as error:
+                if "drop_classes" in str(error):
+                    warnings.warn(f"{table.source}: {error}.", UserWarning, stacklevel=2)
+    for each in said:
+        warnings.warn(each.message, each.category, stacklevel=2)
+    told = [w for w in said if not issubclass(w.category, options.Note)]
+    return table, [failures.as_options(str(warning.message)) for warning in told]
 
 
 def _still_given(

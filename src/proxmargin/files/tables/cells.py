@@ -31,6 +31,7 @@ _HEAD = 100  # cells of which one that is no number tells that a column is text
 # Share of numbers among its cells above which a column of text was probably meant to be numbers.
 MOSTLY = 0.5
 _BRACKETS = r"\([^-+()]+\)"  # around the negative numbers of accountants
+_MARKS = r"\(\d{1,2}\)"  # of notes, or of kinds
 _MONTH = r"(?i:(jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[^\W\d_]*)"
 _KINDS = {
     "dates": r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?"
@@ -117,7 +118,7 @@ def numbers_meant(series: Column, what: str, dialect: Dialect) -> tuple[Column, 
         if sign:
             present = present.str.replace(sign, "", n=1, regex=False).str.strip()
         negative = present.str.fullmatch(_BRACKETS)
-        if negative.any():
+        if negative.any() and not present.str.fullmatch(_MARKS).all():
             present = present.where(~negative, "-" + present.str[1:-1].str.strip())
             sign = f"{sign}()"
         numbers = _parsed(present, dialect)
@@ -221,13 +222,14 @@ def alike(words: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def slips(words: Iterable[str]) -> list[str]:
-    """Which of distinct words are hardly meant to be different, and which to be words."""
+def slips(words: Iterable[str], name: str) -> list[str]:
+    """Which distinct words of a column are hardly meant to be different, and which to be words."""
     words = list(words)
     groups = (same for same in alike(words).values() if len(same) > 1)
-    spelt = "differ only in blanks, case or number format"
+    spelt = "differ only in blanks, case or number format (normalize_levels=True)"
     return [f"{' and '.join(map(repr, same))} {spelt}" for same in groups] + [
         f"{word!r} looks like a missing value"
+        + ("" if word in MISSING else f" (missing={f'{name}={word}'!r})")
         for word in words
         if word.strip().casefold() in _UNKNOWN
     ]

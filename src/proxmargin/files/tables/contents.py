@@ -197,10 +197,8 @@ class Table:
 
 @dataclass(frozen=True)
 class TableRequest:
-    """What a table should look like (see `proxmargin.read_data`); of a fitted model also the names
-    of its features, if it has any, the signs beside their numbers, their number, what becomes of
-    levels that it has not seen, and what it knows of those that it takes by their ``levels``: with
-    text among these `Table.X` is a data frame."""
+    """What a table should look like (see `proxmargin.read_data`); of a fitted model also its
+    features, the signs of numbers, and what it knows of columns taken by their ``levels``."""
 
     target: str | int | None = None
     encode: bool = False

@@ -169,7 +169,9 @@ def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tup
             out["of notes below the table"] = doubtful[below & ~empty]
         if dialect.header is not False:
             missing = {*MISSING, *dialect.codes(layout.names)[0]}
-            out["that repeat the header"] = _headers(frame, layout.names, missing)
+            # that of R has no name above those of the rows
+            names = [*layout.names[1:], ""] if layout.index_first else layout.names
+            out["that repeat the header"] = _headers(frame, names, missing)
     out = {what: rows for what, rows in out.items() if rows.size}
     if sum(rows.size for rows in out.values()) == len(frame):
         raise DataError(f"{path}: there is a header but no data rows.")
@@ -212,7 +214,9 @@ def _refuse_uneven_rows(path: Path, dialect: Dialect, layout: Layout) -> None:
         short += [each for each in below if len(each[1]) < layout.least]
         below = []
         if len(row) < layout.least:
-            short.append(pair)
+            again = layout.index_first and len(row) == width - 1
+            if not (again and repeats(row, layout.names[1:])):
+                short.append(pair)
         elif len(row) > width and any(cell.strip() for cell in row[width:]):
             long.append(pair)
     refused = long or ([] if dialect.short_rows == "missing" else short)

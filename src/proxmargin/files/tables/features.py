@@ -81,9 +81,6 @@ class Feature(NamedTuple):
         return self.column if self.level is None else f"{self.column}={self.level}"
 
 
-# -- levels ------------------------------------------------------------------------------------
-
-
 def joined_levels(frame: Frame) -> Frame:
     """The frame with the most frequent spelling for levels of one `normal_form`."""
     changed = {}
@@ -97,9 +94,8 @@ def joined_levels(frame: Frame) -> Frame:
 def known_levels(
     frame: Frame, features: Sequence[Feature], request: TableRequest, source: str, exact: bool
 ) -> Any:
-    """The frame of a model's columns, whose levels are those that the model has seen. Others are
-    refused by column, level and row, or become missing, as the request has it; where they are to be
-    zero in all features, they stay. ``exact``: text is as it was written."""
+    """The frame of a model's columns. Levels that it has not seen are refused, become missing, or
+    stay and are zero in all features, as asked; ``exact``: text is as it was written."""
     own = {name: SeenLevels([*at], True, True, True) for name, at in _positions(features).items()}
     changed, unseen = {}, []
     for name, seen in (own | dict(request.levels)).items():
@@ -143,9 +139,6 @@ def _unseen(column: Column, known: Sequence[object]) -> str:
         but = f", {like!r} but for the spelling (normalize_levels=True)" if like else ""
         words.append(f"{word!r} ({rows}{but})")
     return f"in {column.name!r} {listed(words, quote=False)}, of {listed(known)}"
-
-
-# -- what is hardly meant ----------------------------------------------------------------------
 
 
 def is_id_name(name: str) -> bool:
@@ -201,24 +194,24 @@ def warn_of_levels(frame: Frame, source: str) -> None:
     """Warn, once, of levels that are hardly meant, and of numbers among which are words."""
     doubts, stray = [], []
     for column in text_columns(frame):
-        words = slips(sorted(column.dropna().unique()))
+        words = slips(sorted(column.dropna().unique()), column.name)
         if words:
             doubts.append(f"of {column.name!r}, {listed(words, quote=False)}")
         elif kind := measured(column):
-            doubts.append(f"{column.name!r} holds {kind}")
+            doubts.append(f"{column.name!r} holds {kind} (ignore={column.name!r})")
         if stray_words(column):
             stray.append(column)
     if doubts:
         warn(
             f"{source}: levels that are hardly meant: {listed(doubts, quote=False)}; each becomes "
-            "a feature of its own. Spellings are joined by normalize_levels=True, cells declared "
-            "missing by missing='?', and columns left out by ignore=NAME."
+            "a feature of its own."
         )
     if stray:
+        names = [column.name for column in stray]
         warn(
             f"{source}: {plural(len(stray), 'column')} of numbers with cells that are none: "
             f"{listed(map(example_of, stray), quote=False)}; each value becomes a feature of its "
-            "own: correct these cells, or ignore the columns."
+            f"own: correct these cells, or ignore the columns (ignore={_one(names)!r})."
         )
 
 
@@ -234,9 +227,8 @@ def extremes(X: Any) -> Values:
 def suspected_codes(
     X: Values, names: Sequence[str], ends: Values, known: Values | None = None
 ) -> dict[str, tuple[str, int]]:
-    """Columns in which a code of missing cells is far from all other numbers, the code, and in how
-    many rows; ``ends``: their extremes. If those of the training data are ``known``, a usual code
-    that is far from these is told wherever it is, and other whole numbers if they are repeated."""
+    """Columns with a code of missing cells far from other numbers, the code, and in how many rows;
+    ``ends``: their extremes; ``known``: those of training data, from which also others are told."""
     found: dict[str, tuple[str, int]] = {}
     if known is None and len(X) < _FEW_ROWS:
         return found
@@ -278,9 +270,6 @@ def _warn_of_codes(
         f"{source}: numbers that look like codes of missing cells: {listed(cells, quote=False)}"
         f"; if they are, read them so (missing={_one(words)!r})."
     )
-
-
-# -- the matrix --------------------------------------------------------------------------------
 
 
 def features_of(frame: Frame, source: str) -> list[Feature]:
@@ -376,15 +365,17 @@ def _indicators(
         yield rows, np.array(list(levels.values()), dtype=np.intp)[places[rows]]
 
 
-# -- what cannot be used -----------------------------------------------------------------------
-
-
 def refuse_text(frame: Frame, source: str, *, way_out: str) -> None:
     """Refuse columns of text, by their first cell that is no number."""
     text = text_columns(frame)
     if text:
         strays = {column.name: stray_words(column) for column in text}
-        words = [w for stray in strays.values() for w in stray if w not in DOUBTFUL]
+        sums = [c.name for c in text if c.is_unique and strays[c.name]]
+        sums = [name for name in sums if all(map(_TOTAL.fullmatch, strays[name]))]
+        if sums and "ignore" in way_out:  # numbers of samples, and rows that sum up others
+            way_out = f"if {sums[0]!r} names the samples, say so (ids={sums[0]!r}); {way_out}"
+        words = [w for n, stray in strays.items() if n not in sums for w in stray]
+        words = [word for word in words if word not in DOUBTFUL]
         words = list(dict.fromkeys(words))
         levels = [column for column in text if not strays[column.name]]
         none = [column.name for column in levels if measured(column) or _is_free(column)]

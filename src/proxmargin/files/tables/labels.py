@@ -64,10 +64,8 @@ def written_labels(column: Column) -> Column:
 def class_labels(
     labels: Values, name: str, source: str, rows: object, elsewhere: str = ""
 ) -> Values:
-    """The labels, one per sample: str, bool or integers (also of whole floats); other numbers as
-    they are. DataError: one is missing or infinite, or they are measurements; ``rows``: the numbers
-    of the samples in the file; ``elsewhere``: where they may be instead. Warns once of classes that
-    differ in blanks, case or the way a number is written only, or are words for a missing value."""
+    """The labels of samples: text, bool or integers, other numbers as they are. Warns once of
+    classes that are hardly meant. DataError: one is missing, or they are measurements."""
     what = f"{source}: the target {name!r} is missing or infinite"
     _refuse_rows(what, _unusable(labels), rows, _LABELS_LACK)
     if labels.dtype.kind not in "fiub":
@@ -76,11 +74,11 @@ def class_labels(
         # beyond 2**53 no number has a fraction
         if all(map(is_number, classes)) and any(float(word) % 1 > 0 for word in classes):
             _refuse_measurements(words.astype(np.float64), name, source, elsewhere)
-        doubts = slips(classes)
+        doubts = slips(classes, name)
         if doubts:
             warn(
                 f"{source}: of the classes in the target {name!r}, {listed(doubts, quote=False)}; "
-                "each is a class of its own. Spellings are joined by normalize_levels=True."
+                "each is a class of its own."
             )
         return words
     _refuse_measurements(labels, name, source, elsewhere)

@@ -92,9 +92,8 @@ def end_of(frame: Frame) -> int:
 def layout_of(
     source: str, lines: list[str], dialect: Dialect, usual: str | None, others: str
 ) -> Layout:
-    """The layout of the table that begins with these lines. ``usual`` is the separator of files of
-    that name; ``others``: the kinds of files that are known, where one column is no table. Raises
-    DataError: there is no table, or it cannot be known whether it has a header."""
+    """The layout of the table that begins with these lines. ``usual``: the separator by its name;
+    ``others``: the kinds of files that are known. DataError: no table, or perhaps no header."""
     preamble, marks = 0, dialect.comment or COMMENTS
     while preamble < len(lines) and (not lines[preamble].strip() or lines[preamble][0] in marks):
         preamble += 1
@@ -136,8 +135,7 @@ def _is_commented_header(
 def layout_of_rows(
     source: str, rows: list[tuple[int, list[str]]], dialect: Dialect, told: int = 0
 ) -> Layout:
-    """The layout of a table that begins with these rows, none of them blank, each with the number
-    of lines up to its end; ``told`` lines are left out before them."""
+    """The layout of these rows, each with its last line; ``told`` lines are not for it."""
     width = _usual_width([row for _, row in rows])
     notes, start = [], 0
     while start < len(rows) - 1 and _is_title([row for _, row in rows[start : start + 3]], width):

@@ -42,8 +42,7 @@ def array_from(
     size: int,
     check: Callable[[tuple[int, ...], np.dtype[np.generic]], object] = lambda shape, dtype: None,
 ) -> Values:
-    """The array in a file of ``size`` bytes, in this machine's byte order; ``check`` may refuse the
-    header. ValueError: no such file, another kind of data, or less than it declares."""
+    """The array in a file of ``size`` bytes; ``check`` may refuse its header. ValueError: none."""
     # NumPy's parser meets damage with errors of many kinds, some of them of the tokenizer
     try:
         shape, fortran_order, dtype = _HEADERS[npy.read_magic(stream)](

@@ -56,9 +56,6 @@ _TURN = (
 )
 
 
-# -- which column is what ----------------------------------------------------------------------
-
-
 def _roles(
     of: NamedColumns, request: TableRequest, taken: Mapping[int, str], roles: Sequence[str]
 ) -> dict[str, int]:
@@ -83,9 +80,6 @@ def _roles(
         name = of.called[found["groups"]]
         raise DataError(f"{of.source}: the weights {name!r} cannot be the groups.")
     return found
-
-
-# -- training ----------------------------------------------------------------------------------
 
 
 def training_table(
@@ -236,15 +230,11 @@ def _labels(
     return class_labels(column.to_numpy(), column.name, of.source, column.index, elsewhere)
 
 
-# -- labels for the samples of another table ---------------------------------------------------
-
-
 def _joined(
     labels: NamedColumns, samples: Found, request: TableRequest, of: NamedColumns
 ) -> tuple[Found, list[str], int]:
-    """The target, the groups and the weights in ``labels`` for the ``samples`` of another table, in
-    their order, notes on names without a partner, and how many samples have none. DataError: a name
-    stands twice, or a sample has no row and needs one."""
+    """The columns of ``labels`` for the ``samples`` of another table, notes on names without a
+    partner, and how many samples have none. DataError: a name is repeated, or has no row."""
     source = labels.source
     if "ids" not in samples:
         raise DataError(
@@ -329,9 +319,6 @@ def _normal_forms(first: Column, second: Column) -> tuple[Column, Column]:
         if all(f.nunique() == c.nunique() for f, c in zip(forms, columns, strict=True)):
             return forms[0], forms[1]
     return columns
-
-
-# -- prediction --------------------------------------------------------------------------------
 
 
 def model_table(of: NamedColumns, request: TableRequest) -> Table:

@@ -48,9 +48,6 @@ _SHOWN = 64  # bytes from which a kind of file is told
 _TOLD_BY = 80  # lines from which a kind of text is told
 
 
-# -- typed tables ------------------------------------------------------------------------------
-
-
 @contextmanager
 def _readable(path: Path, kind: str) -> Iterator[None]:
     try:
@@ -230,17 +227,13 @@ def _read_old_workbook(path: Path, dialect: Dialect, suffix: str) -> NamedColumn
     return _read_workbook(path, dialect, "xlrd")
 
 
-# -- features in rows --------------------------------------------------------------------------
-
-
 def transposed(
     table: NamedColumns,
     dialect: Dialect,
     beside: Mapping[str, list[str]] = MappingProxyType({}),
     first: int = 1,
 ) -> NamedColumns:
-    """The table with its columns from ``first`` on as rows: that at 0 has the names of the
-    features. ``beside`` are columns of text that are known of the samples."""
+    """The table turned: its column 0 names features, and samples begin at ``first``."""
     count = len(table.names)
     if count <= first:
         raise DataError(f"{table.source}: there are no columns beside the names of the features.")
@@ -323,8 +316,6 @@ def _read_series_matrix(path: Path, dialect: Dialect) -> NamedColumns:
     return transposed(columns_of_text(path, plain, Layout("\t", names, skipped)), plain, beside)
 
 
-# -- which is which ----------------------------------------------------------------------------
-
 _SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 # suffixes of text tables, and what separates their cells if nothing else is said
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -341,8 +332,7 @@ _FOREIGN = {
     b"\x93NUMPY": "one array of NumPy, without labels: save both by np.savez('data.npz', X=X, y=y)",
     b"%%MatrixMarket": "a matrix without labels: read it by scipy.io.mmread, and save it with them "
     "by sklearn.datasets.dump_svmlight_file",
-    b"{": "JSON, which is no table: save it as CSV (pandas.read_json, to_csv)",
-    b"[": "JSON, which is no table: save it as CSV (pandas.read_json, to_csv)",
+    **dict.fromkeys((b"{", b"["), "JSON: save it as CSV (pandas.read_json, to_csv)"),
     b"<": "a page of HTML or XML: open it in a spreadsheet program, and save it as .xlsx or CSV",
     b"$FL": "a file of SPSS: save it as CSV there, or by pandas.read_spss and to_csv",
     b"HEADER RECORD": "a file of SAS: save it as CSV there, or by pandas.read_sas and to_csv",
@@ -364,8 +354,7 @@ _GEO = ("!Series_", "!Sample_", "!series_matrix")
 
 
 def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> TableSource:
-    """The opened data file, or the embedded set of that name. Raises DataError: there is no such
-    file or set, it is of no known kind, or it is no text and a dialect is given."""
+    """The opened file or embedded set. DataError: there is none, or of no known kind."""
     if source in EMBEDDED:
         _refuse_dialect(str(source), dialect)
         return embedded_set(str(source))
@@ -473,7 +462,7 @@ def _refuse_unreadable(path: Path) -> None:
 
 def _known() -> str:
     suffixes = listed(
-        [*SEPARATORS, ".txt", *_SVMLIGHT, *_TYPED, *_WORKBOOKS], quote=False, at_most=99
+        [*SEPARATORS, ".txt", *_SVMLIGHT, *_TYPED, ".gct", *_WORKBOOKS], quote=False, at_most=99
     )
     names = listed(EMBEDDED, quote=False, at_most=len(EMBEDDED))
     return f"known are the suffixes {suffixes}, and the embedded sets {names}"

@@ -201,15 +201,9 @@ def read_for_model(
     duplicates: str = "error",
     dialect: Dialect = USUAL,
 ) -> Table:
-    """The columns a model was fitted on, in its order, with blanks if it fills them in. They are
-    found by name, ``column=level`` by the text of the column; without names their number must
-    agree, but svmlight leaves out zeros. ``target``: by default the only column with a usual name
-    that is no feature; there need not be one. ``ignore``: neither features nor the target. ``ids``:
-    kept as `Table.ids`, and of a model with names perhaps a feature, too. ``unseen``: whether
-    levels that the model has not seen are refused ('error'), 'zero' in all features, or 'missing'
-    cells. Codes of missing cells and what else cells stood for in the training table
-    (``table_options_`` of the model) hold here, and those that are given add to them. DataError
-    names missing columns and unseen levels."""
+    """The columns that a model was fitted to, in its order, found by name, or as many; ``unseen``:
+    whether levels that are not known are refused ('error'), 'zero' in all features, or 'missing'.
+    What cells stood for in the training table holds here, too. DataError: columns are missing."""
     check_choice("unseen", unseen, ("error", "zero", "missing"))
     check_choice("duplicates", duplicates, DUPLICATES)
     kept = getattr(model, "table_options_", {})
@@ -290,8 +284,7 @@ NARROWEST = 3  # rows by columns from which the rows are probably not samples
 
 
 def survey(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> Record:
-    """Plain facts about the columns of a table, of which only the header is known where its cells
-    cannot be read; of a matrix there are none. DataError: it cannot be opened."""
+    """Facts about the columns of a table, of which perhaps only the header can be read."""
     opened = open_source(source, dialect)
     if not isinstance(opened, NamedColumns):
         return {}
