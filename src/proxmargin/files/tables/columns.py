@@ -64,8 +64,7 @@ class NamedColumns:
         return self.index_first or self.names[:1] in ([""], ["Unnamed: 0"])
 
     def load(self, positions: Sequence[int], text: Collection[int] = ()) -> Frame:
-        """The columns at these positions, their labels: numbers or booleans of NumPy, or pandas
-        strings; those in ``text`` as the file has them, if it does not type them as numbers."""
+        """The columns at these positions: numbers, or strings; those in ``text`` as written."""
         text = {*text, *self.words}
         frame = self.parse(positions, text)
         if frame.columns.tolist() != list(positions):

@@ -110,10 +110,7 @@ def _frame(
     words: Any = [*MISSING, *dialect.codes(layout.names)[0]]
     if dialect.na_text or dialect.exact:
         words = {j: words for j in range(width) if j not in text}
-    with (
-        opened_text(path, dialect, _CELL_BYTES * width) as stream,
-        warnings.catch_warnings(),
-    ):
+    with opened_text(path, dialect, _CELL_BYTES * width) as stream, warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             for _ in islice(lines_of(stream, dialect), layout.skipped):

@@ -94,8 +94,7 @@ def joined_levels(frame: Frame) -> Frame:
 def known_levels(
     frame: Frame, features: Sequence[Feature], request: TableRequest, source: str, exact: bool
 ) -> Any:
-    """The frame of a model's columns. Levels that it has not seen are refused, become missing, or
-    stay and are zero in all features, as asked; ``exact``: text is as it was written."""
+    """The frame of a model's columns, of whose levels unknown ones are refused or as asked."""
     own = {name: SeenLevels([*at], True, True, True) for name, at in _positions(features).items()}
     changed, unseen = {}, []
     for name, seen in (own | dict(request.levels)).items():
@@ -430,8 +429,7 @@ def _refuse_cells(mask: Any, source: str, kind: str, way_out: str) -> None:
 
 
 def checked(table: Table, known: Values | None = None, *, training: bool = True) -> Table:
-    """The table. Warns, once each, of training data with one value a feature, and of codes of
-    missing cells (see `suspected_codes`). DataError: a number is beyond those that models take."""
+    """The table, with warnings of its numbers. DataError: one is beyond what models take."""
     X: Any = table.X
     names = table.feature_names
     if hasattr(X, "dtypes"):  # with the text that a model takes

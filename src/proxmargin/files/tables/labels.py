@@ -64,8 +64,7 @@ def written_labels(column: Column) -> Column:
 def class_labels(
     labels: Values, name: str, source: str, rows: object, elsewhere: str = ""
 ) -> Values:
-    """The labels of samples: text, bool or integers, other numbers as they are. Warns once of
-    classes that are hardly meant. DataError: one is missing, or they are measurements."""
+    """The labels, with a warning of classes hardly meant. DataError: missing, or measurements."""
     what = f"{source}: the target {name!r} is missing or infinite"
     _refuse_rows(what, _unusable(labels), rows, _LABELS_LACK)
     if labels.dtype.kind not in "fiub":

@@ -92,8 +92,7 @@ def end_of(frame: Frame) -> int:
 def layout_of(
     source: str, lines: list[str], dialect: Dialect, usual: str | None, others: str
 ) -> Layout:
-    """The layout of the table that begins with these lines. ``usual``: the separator by its name;
-    ``others``: the kinds of files that are known. DataError: no table, or perhaps no header."""
+    """The layout of the table of these lines. DataError: no table, or perhaps no header."""
     preamble, marks = 0, dialect.comment or COMMENTS
     while preamble < len(lines) and (not lines[preamble].strip() or lines[preamble][0] in marks):
         preamble += 1
@@ -251,12 +250,8 @@ def separator_of(body: Sequence[str], usual: str | None = None) -> str | None:
 
 
 def header_doubt(first: Sequence[str], rows: Sequence[Sequence[str]], decimal: str = ".") -> str:
-    """Why the first row may be one of the data and not a header; empty if it is a header.
-
-    A word above numbers tells a header, as does a word where the levels of a column of text
-    repeat. Numbers tell one if they are unlike those below, as years and wavelengths are. What
-    occurs again below in the same column is data.
-    """
+    """Why the first row may be one of data; empty if it is a header, as a word above numbers or
+    repeated levels tells, and numbers unlike those below. What is below it again is data."""
     table = [row for row in rows if len(row) == len(first)]
     if not any(map(is_number, first)):  # files that are joined have their header again
         table = [row for row in table if not repeats(row, first)]

@@ -233,8 +233,7 @@ def _labels(
 def _joined(
     labels: NamedColumns, samples: Found, request: TableRequest, of: NamedColumns
 ) -> tuple[Found, list[str], int]:
-    """The columns of ``labels`` for the ``samples`` of another table, notes on names without a
-    partner, and how many samples have none. DataError: a name is repeated, or has no row."""
+    """The columns of ``labels`` for ``samples``, notes on names without a partner, and how many."""
     source = labels.source
     if "ids" not in samples:
         raise DataError(
