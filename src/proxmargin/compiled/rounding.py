@@ -122,9 +122,10 @@ def score_levels(scores: Array) -> NDArray[np.intp]:
 
 
 def weighted_sum(sizes: Array, error: Array) -> float:
-    """``sum sizes * error``; the error is broadcast without a copy."""
-    if error.ndim == 1:  # one error for all samples
-        return float((sizes.sum(axis=0) * error).sum())
+    """``sum sizes * error``; the error is broadcast without a copy. With one error for all samples,
+    (n_outputs,), the sizes may be summed over the samples."""
+    if error.ndim == 1:
+        return float((sizes if sizes.ndim == 1 else sizes.sum(axis=0)) @ error)
     total: float = np.einsum("ij,ij->", sizes, np.broadcast_to(error, sizes.shape))
     return float(total)
 

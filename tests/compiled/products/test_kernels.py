@@ -285,8 +285,10 @@ def test_clipping_into_the_box_and_shrinking_columns_equal_their_formulas(output
     np.testing.assert_allclose(inside, plain, atol=1e-18)
     np.testing.assert_allclose(high, np.maximum(plain, 0).sum(axis=0), atol=1e-15)
     np.testing.assert_allclose(low, np.minimum(plain, 0).sum(axis=0), atol=1e-15)
-    up, down = rng.random(outputs), rng.random(outputs)
-    margins.shrink_columns(inside, up, down)
+    target = low + rng.random(outputs) * (high - low)
+    margins.shrink_columns(inside, target, low, high)
+    up, down = np.minimum((target - low) / high, 1.0), np.minimum((target - high) / low, 1.0)
+    np.testing.assert_allclose(inside.sum(axis=0), target, atol=1e-15)
     np.testing.assert_allclose(inside, np.where(plain > 0, up * plain, down * plain), atol=1e-18)
 
 

@@ -120,6 +120,70 @@ def bregman_sum(phi, scores, signs, weights, dual):
     return total
 
 
+@njit(nogil=True, allocates=False, error_model="numpy")
+def growth_sum(phi, scores, signs, weights, dual, error):
+    """A bound on the increase of `bregman_sum` if scores change by at most ``error``, (n_outputs,)
+    or (n_samples, n_outputs): the larger of both ends, as the terms are convex."""
+    scores, signs, weights = scores.reshape(-1), signs.reshape(-1), weights.reshape(-1)
+    dual, error = dual.reshape(-1), error.reshape(-1)
+    total = 0.0
+    for i in range(scores.size):
+        if weights[i] != 0.0:
+            t, a = signs[i] * scores[i], -signs[i] * dual[i] / weights[i]
+            off = error[i % error.size]
+            end = max(phi.fenchel_young(t - off, a), phi.fenchel_young(t + off, a))
+            total += weights[i] * max(end - phi.fenchel_young(t, a), 0.0)
+    return total
+
+
+@njit(nogil=True, error_model="numpy")
+def root_of_steps(steps, heights, below, slope, slack):
+    """The root b of ``below + slope b + sum_i heights_i [steps_i <= b]``, which increases.
+
+    Values within ``slack`` of zero are zero where there is no slope; of an interval of zeros the
+    middle is returned, and the last step where all values are negative. By quickselect, in linear
+    time; steps without height do not count.
+    """
+    at, jump, count = np.empty(steps.size), np.empty(steps.size), 0
+    for i in range(steps.size):
+        if heights[i] > 0.0:
+            at[count], jump[count] = steps[i], heights[i]
+            count += 1
+    least = 0.0 if slope > 0.0 else -slack
+    first, last = 0, count  # the root is in this range, or beyond all
+    while first < last:
+        start, pivot, end = at[first], at[(first + last) // 2], at[last - 1]
+        pivot = max(min(start, pivot), min(max(start, pivot), end))
+        # less than the pivot: first to low; equal: low to i; greater: high to last
+        low, i, high, left, here, nearest = first, first, last, below, 0.0, -np.inf
+        while i < high:
+            value, height = at[i], jump[i]
+            if value < pivot:
+                at[i], jump[i], at[low], jump[low] = at[low], jump[low], value, height
+                left, nearest, low, i = left + height, max(nearest, value), low + 1, i + 1
+            elif value > pivot:
+                high -= 1
+                at[i], jump[i], at[high], jump[high] = at[high], jump[high], value, height
+            else:
+                here, i = here + height, i + 1
+        if low > first and left + slope * nearest >= least:
+            last = low
+        elif left + here + slope * pivot < least:
+            below, first = left + here, high
+        elif slope > 0.0:
+            return pivot - max(left + slope * pivot, 0.0) / slope
+        else:
+            beyond = np.inf
+            for i in range(count):
+                beyond = min(beyond, at[i]) if at[i] > pivot else beyond
+            is_flat = left + here <= slack and beyond < np.inf
+            return 0.5 * (pivot + beyond) if is_flat else pivot
+    if not count:
+        return 0.0
+    end = at[:count].max()
+    return end - min(below + slope * end, 0.0) / slope if slope > 0.0 else end
+
+
 @njit(nogil=True)
 def slope_and_curvature(phi, scores, signs, weights, shift):
     """First and second derivative of the loss in one shift per output, at ``scores + shift``.
@@ -144,11 +208,14 @@ def slope_and_curvature(phi, scores, signs, weights, shift):
 
 
 @njit(nogil=True)
-def shrink_columns(dual, up, down):
-    """Multiply the positive entries of column k by ``up[k]``, the negative ones by ``down[k]``."""
-    for i in range(dual.shape[0]):
-        for k in range(dual.shape[1]):
-            dual[i, k] *= up[k] if dual[i, k] > 0.0 else down[k]
+def shrink_columns(dual, target, low, high):
+    """Shrink the heavier side of each column to the sum ``target``; ``low`` and ``high`` are the
+    sums of the negative and of the positive entries, (n_outputs,)."""
+    for k in range(dual.shape[1]):
+        up = min(max((target[k] - low[k]) / high[k], 0.0), 1.0) if high[k] > 0.0 else 1.0
+        down = min(max((target[k] - high[k]) / low[k], 0.0), 1.0) if low[k] < 0.0 else 1.0
+        for i in range(dual.shape[0]):
+            dual[i, k] *= up if dual[i, k] > 0.0 else down
 
 
 @njit(nogil=True)

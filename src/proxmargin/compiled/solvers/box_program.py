@@ -70,7 +70,8 @@ def box_minimum(design, shares, box, intercept, l2, tol, most):
     else:
         a[:] = 1.0 / curvature
     turned, fallen, risen = np.zeros(n), np.zeros(n), np.zeros(n)  # changes of a, below, above
-    theta, missing, moved = np.empty(n), np.empty(n), np.empty(n)
+    theta, missing, moved, ratio = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    over = np.empty((4, n))  # one over a, room, below and above: few divisions, which are slow
     system, factor = np.empty((q, q)), np.zeros((q, q))
     residual, step = np.empty(q), np.empty(q)
     least, left, idle, steps, relative = np.inf, 1.0, 0, 0, np.inf
@@ -88,8 +89,11 @@ def box_minimum(design, shares, box, intercept, l2, tol, most):
         relative = total / max(abs(value), TINY)
         if (relative <= tol and left <= FEASIBLE) or steps == most or idle > PATIENCE:
             break
+        for line, number in enumerate((a, room, below, above)):
+            over[line] = 1.0 / number
+        by_a, by_room, by_below, by_above = over[0], over[1], over[2], over[3]
         for i in range(n):
-            theta[i] = 1.0 / (below[i] / a[i] + above[i] / room[i] + curvature[i])
+            theta[i] = 1.0 / (below[i] * by_a[i] + above[i] * by_room[i] + curvature[i])
         for j in range(q):
             moved[:] = theta * lines[j]
             for k in range(j + 1):
@@ -107,7 +111,7 @@ def box_minimum(design, shares, box, intercept, l2, tol, most):
                 risen[i] = centre + turned[i] * risen[i] if is_corrector and bounded else 0.0
             for i in range(n):
                 missing[i] = target[i] - scores[i] - curvature[i] * a[i]
-                missing[i] += fallen[i] / a[i] - risen[i] / room[i]
+                missing[i] += fallen[i] * by_a[i] - risen[i] * by_room[i]
             turned[:] = theta * missing
             for j in range(q):
                 step[j] = dot(lines[j], turned) - residual[j]
@@ -118,12 +122,15 @@ def box_minimum(design, shares, box, intercept, l2, tol, most):
             for i in range(n):
                 turned[i] = theta[i] * (missing[i] - moved[i])
             for i in range(n):
-                fallen[i] = (fallen[i] - below[i] * turned[i]) / a[i] - below[i]
-            fall = min(_fall(turned, a, 1.0), _fall(fallen, below, 1.0))
+                fallen[i] = (fallen[i] - below[i] * turned[i]) * by_a[i] - below[i]
+            for i in range(n):
+                ratio[i] = min(turned[i] * by_a[i], fallen[i] * by_below[i])
             if bounded:
                 for i in range(n):
-                    risen[i] = (risen[i] + above[i] * turned[i]) / room[i] - above[i]
-                fall = min(fall, _fall(turned, room, -1.0), _fall(risen, above, 1.0))
+                    risen[i] = (risen[i] + above[i] * turned[i]) * by_room[i] - above[i]
+                for i in range(n):
+                    ratio[i] = min(ratio[i], -turned[i] * by_room[i], risen[i] * by_above[i])
+            fall = _least(ratio)
             size = min(1.0, -BOUNDARY_FRACTION / fall) if fall < 0.0 else 1.0
             if not is_corrector:
                 after = 0.0
@@ -149,12 +156,12 @@ def box_minimum(design, shares, box, intercept, l2, tol, most):
     return coef, shift, unit * a, relative, steps
 
 
-@njit(nogil=True, allocates=False, error_model="numpy", fastmath=FINITE)
-def _fall(change, at, sign):
-    """The least ``sign change / at``, at most zero."""
+@njit(nogil=True, allocates=False, fastmath=FINITE)
+def _least(numbers):
+    """The least of the numbers, at most zero."""
     least = 0.0
-    for i in range(at.size):
-        least = min(least, sign * change[i] / at[i])
+    for i in range(numbers.size):
+        least = min(least, numbers[i])
     return least
 
 

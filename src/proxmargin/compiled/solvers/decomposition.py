@@ -9,11 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from proxmargin.compiled.cache import njit
+from proxmargin.compiled.products.vectors import add, dot
+from proxmargin.compiled.solvers.quadratic_model import solve
 
 LEAST_CURVATURE = 1e-12  # relative to the largest diagonal entry; replaces a curvature <= 0
 LEAST_CURVATURE_SINGLE = 1e-7  # the same in single precision
 # excludes a coordinate from a minimum; finite, so that minima vectorise
 FAR = 1e30
+# of a diagonal, over it, until the matrix has a factor
+SHIFTS = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
 LANES = 256  # entries that arrays are folded to
 FINITE = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 
@@ -217,3 +221,76 @@ def pairwise(matrix, value, gradient, low, high, split, tol, most):
     for k in range(n):
         gradient[k] = slope[k] + levels[0 if k < split else 1]
     return pairs, violation
+
+
+@njit(nogil=True)
+def pairwise_and_faces(matrix, value, gradient, low, high, split, stages, tol, most):
+    """`pairwise` up to each violation of ``stages`` and, between them, Newton's step on the face of
+    the free coordinates; at last up to ``tol``. Returns the number of pairs that were moved."""
+    pairs, stated = 0, (matrix, value, gradient, low, high, split)
+    for stage in stages:
+        pairs += pairwise(*stated, stage, most)[0]
+        _to_minimum_on_face(*stated)
+        if pairwise(*stated, tol, 0)[1] <= tol:
+            break
+    return pairs + pairwise(*stated, tol, most)[0]
+
+
+@njit(nogil=True, error_model="numpy")
+def _to_minimum_on_face(matrix, value, gradient, low, high, split):
+    """Move free coordinates to the minimiser on their face, or to the first bound on the way."""
+    free = np.flatnonzero((value > low) & (value < high))
+    m = free.size
+    factor, step = np.empty((m, m)), -gradient[free]
+    if m < 2 or not _factored(matrix, free, factor):
+        return
+    solve(factor, m, step)
+    first = 0
+    for k in free:
+        first += k < split
+    across = np.empty((2, m))  # A^-1 of the ones of each group, orthogonal in A
+    pivots = np.zeros(2)
+    for group, (start, stop) in enumerate(((0, first), (first, m))):
+        if start == stop:
+            continue
+        part = across[group]
+        part[:] = 0.0
+        part[start:stop] = 1.0
+        solve(factor, m, part)
+        if group and first:
+            add(-part[:first].sum() / pivots[0], across[0], part)
+        pivots[group] = part[start:stop].sum()
+        if not pivots[group] > 0.0:
+            return
+        add(-step[start:stop].sum() / pivots[group], part, step)
+    length = 1.0
+    for a in range(m):
+        if not np.isfinite(step[a]):
+            return
+        end = high[free[a]] if step[a] > 0.0 else low[free[a]]
+        if step[a] != 0.0:
+            length = min(length, (end - value[free[a]]) / step[a])
+    for a in range(m):
+        k = free[a]
+        value[k] = min(max(value[k] + length * step[a], low[k]), high[k])
+        add(length * step[a], matrix[k, : value.size], gradient)
+
+
+@njit(nogil=True, error_model="numpy")
+def _factored(matrix, free, factor):
+    """The lower Cholesky factor of the rows and columns ``free``, with the first of `SHIFTS` of the
+    diagonal that suffices; whether one does."""
+    for shift in SHIFTS:
+        is_positive = True
+        for a in range(free.size):
+            row = factor[a]
+            for b in range(a):
+                row[b] = (matrix[free[a], free[b]] - dot(row[:b], factor[b, :b])) / factor[b, b]
+            square = (1.0 + shift) * matrix[free[a], free[a]] - dot(row[:a], row[:a])
+            is_positive = square > 0.0
+            if not is_positive:
+                break
+            row[a] = np.sqrt(square)
+        if is_positive:
+            return True
+    return False

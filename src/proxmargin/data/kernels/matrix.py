@@ -143,7 +143,11 @@ class KeptSquare:
         size = sum(group.size for group in groups)
         if size > len(self.store):
             self._grow(size)
-        order = self._places_of(groups)
+        alone = max([group.size for group in groups]) == size
+        if alone and size == self.order.size == self.matrix.n_samples:
+            order = self.order  # all samples, of one group: any order will do
+        else:
+            order = self._places_of(groups)
         known = min(self.order.size, size)
         new = np.arange(size) >= known
         new[:known] = order[:known] != self.order[:known]

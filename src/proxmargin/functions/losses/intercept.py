@@ -17,7 +17,6 @@ from proxmargin.runtime.types import Array
 
 # gradients and slopes are relative to the sample weights, which sum to one
 CURVATURE_FLOOR = 1e-3  # of Newton steps, relative to the largest curvature
-MANY_KINKS = 1_000  # of the hinge, from which on only those near a start are sorted
 
 
 class Slope(NamedTuple):
@@ -113,55 +112,3 @@ def halved_slope(along: Callable[[float], Slope], start_slope: float, tiny: floa
             break
         found = along(step)
     return found
-
-
-def minimise_hinge_shift(
-    scores: Array, signs: Array, weights: Array, l2: float, start: float = 0.0
-) -> float:
-    """``argmin_b sum_i weights_i [1 - signs_i (scores_i + b)]_+ + (l2/2) b^2``, by sorting.
-
-    The slope jumps up by ``weights_i`` where sample i leaves or enters its hinge, at ``b = signs_i
-    - scores_i``, and otherwise rises with ``l2``: its root is at a jump or on the piece between
-    two. Where a whole interval is optimal, its middle is returned. Near a good ``start`` only the
-    jumps around it are sorted.
-    """
-    kinks = signs - scores
-    least = -float(weights[signs > 0].sum())
-    width = 1e-2 * (1.0 + abs(start))
-    for _ in range(3 if kinks.size >= MANY_KINKS else 0):
-        low, high = start - width, start + width
-        beyond = kinks < low
-        below = least + float(weights[beyond].sum())
-        if l2 > 0 or below < -SUM_ROUNDING:  # else the root is on the left
-            near = np.flatnonzero(~beyond & (kinks <= high))
-            found = _root(kinks[near], weights[near], below, l2)
-            if found is not None and low < found < high:
-                return found
-        width *= 8.0
-    found = _root(kinks, weights, least, l2)
-    if found is not None:
-        return found
-    last = float(kinks.max())
-    total = float(weights.sum()) + least + l2 * last
-    return last - total / l2 if l2 > 0 and total < 0 else last
-
-
-def _root(kinks: Array, weights: Array, below: float, l2: float) -> float | None:
-    """The root of the slope among some of its jumps, ``below`` the sum of those on their left. None
-    where it is not between the first and the last of them, or at one."""
-    if not kinks.size:
-        return None
-    order = np.argsort(kinks)
-    kinks, weights = kinks[order], weights[order]
-    after = below + np.cumsum(weights) + l2 * kinks
-    flattest = 0.0 if l2 > 0 else -SUM_ROUNDING  # a slope that counts as zero
-    first = int(np.searchsorted(after, flattest))
-    if first == kinks.size:
-        return None
-    before = after[first] - weights[first]
-    if l2 > 0:
-        # on the piece that ends at this kink the slope is before + l2 (b - kink)
-        return float(kinks[first] - max(before, 0.0) / l2)
-    if abs(after[first]) > SUM_ROUNDING:
-        return float(kinks[first])
-    return float(0.5 * (kinks[first] + kinks[first + 1])) if first + 1 < kinks.size else None

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from proxmargin.compiled.losses.margins import root_of_steps
 from proxmargin.compiled.rounding import DOMAIN_ROUNDING, TIE_ROUNDING
 from proxmargin.functions.losses.base import Box, IndicatorDual, SupportLoss
 from proxmargin.functions.penalties.base import Penalty
@@ -80,6 +81,11 @@ class TailMean(SupportLoss):
                 f"nu must be > 0 and at most {most:.17g}{why if free_intercept else ''}, got {nu!r}"
             )
         self.upper: Array = self.shares / min(nu, most)
+
+    def value(self, scores: Array) -> float:
+        t = self._margins(scores)
+        rho = _level(t, self.upper, 1.0)
+        return float(self.upper @ np.maximum(rho - t, 0.0)) - rho
 
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
         """The loss and a subgradient: the last sample of the tail has a fraction of its cap. Among
@@ -226,15 +232,7 @@ class CappedSimplexDual(IndicatorDual):
 
 def _level(t: Array, caps: Array, mass: float) -> float:
     """The middle rho with ``sum caps [t < rho] <= mass <= sum caps [t <= rho]``."""
-    live = caps > 0
-    t, caps = t[live], caps[live]
-    order = np.argsort(t)
-    total = np.cumsum(caps[order])
-    last = min(int(np.searchsorted(total, mass - DOMAIN_ROUNDING)), t.size - 1)
-    rho = float(t[order[last]])
-    if total[last] > mass + DOMAIN_ROUNDING or last + 1 == t.size:
-        return rho
-    return rho + 0.5 * (float(t[order[last + 1]]) - rho)
+    return float(root_of_steps(t, caps, -mass, 0.0, DOMAIN_ROUNDING))
 
 
 def _with_sum(a: Array, caps: Array, total: float) -> Array:

@@ -309,11 +309,11 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
     ) -> None:
         """Raise for what the classes or the solver do not admit, before the kernel is evaluated."""
         design = KernelDesign(ComputedKernel(kernel, by_rows(X)))  # computes nothing by itself
-        penalty, intercept = self._penalty(targets, design), self._intercept(False)
-        loss = self._losses_before_kernel(targets, design)[0]
-        problem = Problem(loss, penalty, design, intercept)
-        is_open = self.solver == "auto" and stop.rule is None
-        if is_open or self._decomposes([problem], stop):
+        penalty, loss = self._penalty(targets, design), self._losses_before_kernel(targets, design)
+        if self.solver == "auto" and stop.rule is None:
+            return
+        problem = Problem(loss[0], penalty, design, self._intercept(False))
+        if self._decomposes([problem], stop):
             return
         # of a factor whose rank is not known yet, what takes neither a low nor a full one
         n = targets.codes.size

@@ -181,16 +181,16 @@ class NuSVC(_NuMachine):
                 raise ValueError(f"nu={nu:g} is above nu_max=1, the largest without an intercept")
             return
         limits = [
-            (largest_nu(targets.signs(k)[:, 0], targets.shares), opposed(targets, k))
+            (largest_nu(targets.signs(k)[:, 0], targets.shares), targets, k)
             for targets in fits
             for k in each_class(targets)
         ]
-        most, classes = min(limits, key=itemgetter(0))
+        most, least, k = min(limits, key=itemgetter(0))
         if nu > most * (1 + NU_ROUNDING):
             told = f"the least of {len(limits)}, " if len(limits) > 1 else ""
             raise ValueError(
                 f"nu={nu:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S, {told}of "
-                f"{classes}: choose a smaller nu, or a share such as '0.5max'"
+                f"{opposed(least, k)}: choose a smaller nu, or a share such as '0.5max'"
             )
 
     def _nu_of(self, signs: Array, shares: Array) -> float:

@@ -358,8 +358,8 @@ class _Runs:
         certificate, gap = solution.certificate, solution.gap
         if scale != 1.0:
             certificate = certificate.scaled(scale)
-        if len(self.problems) > 1:  # free arrays of the size of the data for other classes
-            gap = replace(gap, violations=np.zeros(0))
+        if len(self.problems) > 1 and gap.violations.size:
+            gap = replace(gap, violations=np.zeros(0))  # frees memory for other classes
         solution = Solution(solution.point, gap, solution.status, certificate, None)
         if solution.status is Status.INTERRUPTED:
             self.is_interrupted = True

@@ -140,19 +140,19 @@ class CertificateList(Sequence[Certificate]):
     """
 
     def __init__(self, certificates: Sequence[Certificate], classes: Iterable[Any] = ()) -> None:
-        self._all = tuple(certificates)
-        self._classes = tuple(str(label) for label in classes)
+        self._all = each = tuple(certificates)
+        self._classes = tuple(map(str, classes))
         worst = self._worst()
-        self.primal: float = sum(c.primal for c in self)
-        self.dual: float = sum(c.dual for c in self)
-        self.gap: float = sum(c.gap for c in self)
-        self.relative_gap = max(c.relative_gap for c in self)
-        self.kkt_residual = max(c.kkt_residual for c in self)
-        self.converged = all(c.converged for c in self)
+        self.primal: float = sum([c.primal for c in each])
+        self.dual: float = sum([c.dual for c in each])
+        self.gap: float = sum([c.gap for c in each])
+        self.relative_gap = max(c.relative_gap for c in each)
+        self.kkt_residual = max(c.kkt_residual for c in each)
+        self.converged = all(c.converged for c in each)
         self.stop_reason, self.solver = worst.stop_reason, worst.solver
-        self.n_iter = sum(c.n_iter for c in self)
-        self.n_passes: float = sum(c.n_passes for c in self)
-        self.seconds: float = sum(c.seconds for c in self)
+        self.n_iter = sum([c.n_iter for c in each])
+        self.n_passes: float = sum([c.n_passes for c in each])
+        self.seconds: float = sum([c.seconds for c in each])
 
     @overload
     def __getitem__(self, index: int) -> Certificate: ...

@@ -18,6 +18,7 @@ import numpy as np
 from proxmargin.compiled.rounding import FURTHER_TERMS, UNIT, Enclosed, gamma, weighted_sum
 from proxmargin.data.designs import Design, precise_sums
 from proxmargin.functions.penalties.base import Penalty
+from proxmargin.functions.traits import Trait
 from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.certificates.rounding_terms import (
     rounding_of_dual,
@@ -181,7 +182,10 @@ class _LossTerm(NamedTuple):
 def _loss_term(problem: Problem, scores: Enclosed, dual: Array | None) -> _LossTerm:
     """The loss's part at these scores, with ``dual`` made feasible, or else the gradient."""
     loss = problem.loss
-    value, gradient = loss.value_and_gradient(scores.values)
+    if dual is None or Trait.SMOOTH in loss.traits:
+        value, gradient = loss.value_and_gradient(scores.values)
+    else:  # the growth of losses with kinks does not depend on it
+        value, gradient = loss.value(scores.values), dual
     given = gradient if dual is None else dual
     slope, balanced = given.sum(axis=0, keepdims=True), loss.balanced(given, problem.intercept)
     growth = loss.growth(scores.values, gradient, balanced, scores.error)
@@ -257,7 +261,8 @@ def _gap(
     if 0.0 <= primal < min(of_unpenalised, problem.negligible):  # q = 0 gives a better bound
         scale = of_unpenalised = 0.0
     c = -scale * sums.values[None, :]
-    rounding = loss_term.growth + weighted_sum(np.abs(dual), scores.error) + of_unpenalised
+    within = sums.sizes if scores.error.ndim == 1 else np.abs(dual)
+    rounding = loss_term.growth + weighted_sum(within, scores.error) + of_unpenalised
     feasible = np.multiply(dual, scale, out=dual)
     bare_gap = 0.0
     for part, w, v in parts:

@@ -39,7 +39,8 @@ def rounding_of_sums(
     Far from the optimum it may not, and a certificate may then be too small by ``|b*| |s|``, with
     ``|s|`` of some unit roundoffs of ``|q|_1``. `Certificate` states it.
     """
-    reach = np.abs(intercept) + np.atleast_2d(scores.sizes).max(axis=0)
+    sizes = scores.sizes if scores.sizes.ndim == 1 else scores.sizes.max(axis=0)
+    reach = np.abs(intercept) + sizes
     reach += problem.loss.largest_offset + (not problem.loss.is_homogeneous)
     if problem.intercept.sums_to_zero:  # scores are invariant to a constant common to all classes
         c = c - c.mean()

@@ -96,7 +96,7 @@ class RuleTable:
             elif deadline < np.inf and not affordable(solver.work(problem), deadline):
                 objection = "one step would take longer than the time that is left"
             else:
-                others = replace(self, rules=self.rules[k + 1 :], tried=(*self.tried, known))
+                others = RuleTable(self.rules[k + 1 :], self.solvers, (*self.tried, known))
                 return Choice(solver, rule.use, rule.because, others)
         return objection
 

@@ -21,13 +21,14 @@ one block in double precision, solved in one step.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import SLOPE_ROUNDING
-from proxmargin.compiled.solvers.decomposition import pairwise
+from proxmargin.compiled.solvers.decomposition import pairwise, pairwise_and_faces
 from proxmargin.data.kernels.checks import IndefiniteKernelError
 from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, kernel_matrix_of
 from proxmargin.optimality.problem import Point, Problem
@@ -43,7 +44,6 @@ from proxmargin.solvers.loop.solver import (
     at_least_one,
     check_numbers,
 )
-from proxmargin.solvers.shared.numerical import cholesky
 
 # -- size of a block: a large one needs fewer products with the kernel, a small one less SMO
 SMALL_BLOCK = 2000  # samples up to which one block has all, and of the first blocks of more
@@ -60,7 +60,7 @@ WHOLE_FORCING = 1e-3  # violation left in a block that is the whole problem: abo
 EXACT_FORCING = 1e-12  # the same in double precision, where no step is to follow
 SINGLE_RANGE = 1e20  # of kernel values, either way from one: float32 and their products stay finite
 # violation left in a block in double precision, each time before a step on the face of free weights
-FACE_FORCINGS = (1e-3, 1e-4)
+FACE_FORCINGS = np.array([1e-3, 1e-4])
 DOUBLE_SAMPLES = 500  # up to which double precision is cheap: the square, 2 MB, stays in cache
 OVERSHOT = 0.6  # exact length of a step over its own, below which float32 has misled the block
 REFRESH_TRAVEL = 30.0  # sum of updates over |beta|_1, which multiplies the rounding of K beta
@@ -146,8 +146,8 @@ class BlockDecomposition(Solver[Blocks]):
     def init(self, problem: Problem, start: Point, stop: Stop) -> Blocks:
         weights = _feasible(problem, start.coef)
         product = problem.design.scores(weights[:, None])[:, 0]
-        largest = float(_matrix(problem).diagonal().max())
         few = weights.size <= DOUBLE_SAMPLES
+        largest = 0.0 if few else float(_matrix(problem).diagonal().max())
         state = Blocks(
             weights=weights,
             product=product,
@@ -172,12 +172,12 @@ class BlockDecomposition(Solver[Blocks]):
         weights, product, travel, off = _moved(terms, matrix, state, gradient, block, solved)
         before = _objective(terms, state.weights, state.product)
         fall = before - _objective(terms, weights, product)
-        change = float(np.linalg.norm(weights - state.weights))
+        change = weights - state.weights
         stalled = block.size == weights.size and idle >= self.max_stalled
         after = state.but(
             n_iter=state.n_iter + 1,
             objective_change=fall / (1.0 / problem.penalty.l2 + abs(before)),
-            point_change=change / (1.0 + float(np.linalg.norm(state.weights))),
+            point_change=sqrt(change @ change) / (1.0 + sqrt(state.weights @ state.weights)),
             finished=(solved.pairs == 0 and not state.single) or stalled,
             weights=weights,
             product=product,
@@ -218,17 +218,12 @@ class BlockDecomposition(Solver[Blocks]):
         least = (EXACT_FORCING if exact else WHOLE_FORCING) if whole else 1.0
         split, most = int(np.count_nonzero(terms.groups[order])), PAIRS_PER_COORDINATE * order.size
         stated = (square, value, slope, terms.low[order], terms.high[order], split)
-        tol, pairs = min(self.forcing, least) * worst, 0
-        for forcing in FACE_FORCINGS if whole and exact else ():
-            pairs += pairwise(*stated, forcing * worst, most)[0]
-            _to_minimum_on_face(*stated)
-            if pairwise(*stated, tol, 0)[1] <= tol:
-                break
-        pairs += pairwise(*stated, tol, most)[0]
-        back = np.argsort(order)
-        turned = None
+        tol, back, turned = min(self.forcing, least) * worst, np.argsort(order), None
         if whole and exact:
+            pairs = pairwise_and_faces(*stated, worst * FACE_FORCINGS, tol, most)
             turned = (square @ (value - state.weights[order]))[back]
+        else:
+            pairs = pairwise(*stated, tol, most)[0]
         return _Solved(value[back], slope[back], int(pairs), turned)
 
     def _next_block(self, terms: BoxedDual, state: Blocks, gradient: Array) -> Index:
@@ -321,34 +316,6 @@ def _moved(
     return weights, state.product + moved, travel, off
 
 
-def _to_minimum_on_face(
-    square: Array, value: Array, slope: Array, low: Array, high: Array, split: int
-) -> None:
-    """Move free weights to the minimiser on their face, or to the first bound on the way to it."""
-    free = np.flatnonzero((value > low) & (value < high))
-    if free.size < 2:
-        return
-    factor = cholesky(square[np.ix_(free, free)], overwrite=True)
-    if factor is None:
-        return
-    sums = np.column_stack((free < split, free >= split)).astype(np.float64)
-    sums = sums[:, sums.any(axis=0)]
-    solved = factor.solve(np.column_stack((-slope[free], sums)))
-    of_sums = cholesky(sums.T @ solved[:, 1:])
-    if of_sums is None:
-        return
-    step = solved[:, 0] - solved[:, 1:] @ of_sums.solve(sums.T @ solved[:, 0])
-    if not np.isfinite(step).all():
-        return
-    room = np.where(step > 0, high[free], low[free]) - value[free]
-    length = float(np.divide(room, step, out=np.ones_like(step), where=step != 0).min())
-    step *= min(length, 1.0)
-    value[free] = np.clip(value[free] + step, low[free], high[free])
-    change = np.zeros_like(value)
-    change[free] = step
-    slope += square[: slope.size, : slope.size] @ change
-
-
 def _evenly(terms: BoxedDual, most: int) -> Index:
     """So many samples of both classes, at even steps."""
     parts = [np.flatnonzero(side) for side in (terms.linear > 0, terms.linear <= 0)]
@@ -437,6 +404,8 @@ def _ends(terms: BoxedDual, weights: Array, gradient: Array) -> list[tuple[Index
     found = []
     for group in (terms.groups, ~terms.groups):
         index = np.flatnonzero(group)
+        if not index.size:
+            continue
         at, g = weights[index], gradient[index]
         lowest = float(g[at < terms.high[index]].min(initial=np.inf))
         highest = float(g[at > terms.low[index]].max(initial=-np.inf))

@@ -100,7 +100,8 @@ def _loop(
     else:
         first = problem.origin() if start is None else problem.projected(start)
         state = solver.init(problem, first, within)
-        run.began_elsewhere = not np.array_equal(solver.point(problem, state).coef, first.coef)
+        begun = solver.point(problem, state).coef
+        run.began_elsewhere = begun is not first.coef and not np.array_equal(begun, first.coef)
         del first  # frees its coefficients
     del start
     try:

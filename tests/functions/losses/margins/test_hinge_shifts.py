@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from proxmargin.functions.losses.intercept import minimise_hinge_shift
 from proxmargin.losses import Hinge, MarginSum, wrong_classes
-from proxmargin.penalties import ElasticNet, SumToZero
+from proxmargin.penalties import ElasticNet, Ridge, SumToZero
+
+
+def shift(scores: np.ndarray, signs: np.ndarray, weights: np.ndarray, l2: float) -> float:
+    """The best intercept of a sum of hinges of one output."""
+    loss = MarginSum(Hinge(), signs[:, None], weights[:, None], 1.0)
+    return float(loss.best_intercept(scores[:, None], Ridge(l2), np.zeros(1))[0])
 
 
 def least(loss: MarginSum, scores: np.ndarray) -> float:
@@ -63,7 +68,7 @@ def test_a_ridge_may_put_the_intercept_beyond_all_kinks(level: float, l2: float)
     def value(b: float) -> float:
         return float(weights @ np.maximum(1.0 - signs * (scores + b), 0.0) + 0.5 * l2 * b**2)
 
-    found = minimise_hinge_shift(scores, signs, weights, l2)
+    found = shift(scores, signs, weights, l2)
     grid = np.concatenate([np.linspace(-1200, 1200, 4801), found + np.linspace(-0.1, 0.1, 201)])
     assert value(found) <= min(map(value, grid)) + 1e-12
 
@@ -71,24 +76,23 @@ def test_a_ridge_may_put_the_intercept_beyond_all_kinks(level: float, l2: float)
 @pytest.mark.parametrize("n", [2, 10, 40, 1000])
 def test_of_an_interval_that_is_optimal_the_middle_is_found_whatever_the_rounding(n: int) -> None:
     signs = np.where(np.arange(n) % 2, 1.0, -1.0)
-    found = minimise_hinge_shift(5.0 * signs + 0.5, signs, np.full(n, 1.0 / n), 0.0)
+    found = shift(5.0 * signs + 0.5, signs, np.full(n, 1.0 / n), 0.0)
     assert found == pytest.approx(-0.5)
 
 
 @pytest.mark.parametrize("l2", [0.0, 0.1])
-@pytest.mark.parametrize("start", [0.0, 0.3, -0.2, 1.0, 1e3])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 3000])
 @pytest.mark.parametrize("share", [0.02, 0.5, 1.0])
-def test_any_start_finds_the_minimum(l2: float, start: float, share: float) -> None:
+@pytest.mark.parametrize("digits", [0, 1, 16], ids=["many ties", "ties", "no ties"])
+def test_the_shift_is_a_minimum(l2: float, n: int, share: float, digits: int) -> None:
     rng = np.random.default_rng(3)
-    n = 3000
     signs = np.where(rng.random(n) < share, 1.0, -1.0)
-    scores, weights = rng.standard_normal(n) + 0.4 * signs, rng.random(n) / n
+    scores = np.round(rng.standard_normal(n) + 0.4 * signs, digits)
+    weights = rng.random(n) / n * (rng.random(n) < 0.8)
 
     def value(b: float) -> float:
         return float(weights @ np.maximum(1.0 - signs * (scores + b), 0.0) + 0.5 * l2 * b**2)
 
-    far = minimise_hinge_shift(scores[:999], signs[:999], weights[:999], l2, start)
-    assert far == minimise_hinge_shift(scores[:999], signs[:999], weights[:999], l2)
-    near = minimise_hinge_shift(scores, signs, weights, l2, start)
-    kinks = np.append(signs - scores, np.linspace(near - 1e-3, near + 1e-3, 101))
-    assert value(near) <= min(map(value, kinks)) + 1e-14
+    found = shift(scores, signs, weights, l2)
+    others = np.append(signs - scores, np.linspace(found - 1e-3, found + 1e-3, 101))
+    assert value(found) <= min(map(value, others)) + 1e-14

@@ -15,6 +15,25 @@ from proxmargin.functions.losses.base import Array
 from proxmargin.functions.losses.margins.margin import MarginLoss
 
 
+@scalars
+class HingeScalars(NamedTuple):
+    """The hinge in compiled kernels."""
+
+    smoothness: float
+
+    def value(self, t: float) -> float:
+        return max(1.0 - t, 0.0)
+
+    def descent(self, t: float) -> float:
+        return 1.0 if t < 1.0 else 0.0
+
+    def curvature(self, t: float) -> float:
+        return 0.0
+
+    def fenchel_young(self, t: float, a: float) -> float:
+        return (1.0 - a) * max(1.0 - t, 0.0) + a * max(t - 1.0, 0.0)
+
+
 @dataclass(frozen=True)
 class Hinge(MarginLoss):
     """``[1 - t]_+``; its conjugate at -a is ``-a`` on [0, 1].
@@ -37,6 +56,7 @@ class Hinge(MarginLoss):
     has_quadratic_conjugate = True  # with a smoothness that is infinite
     is_hinge = True
     smoothness = np.inf
+    scalars = HingeScalars(np.inf)
     kinks = (1.0,)
     dual_bound = 1.0
 

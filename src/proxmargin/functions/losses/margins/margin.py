@@ -189,7 +189,7 @@ class Rescaled(MarginLoss):
     @property
     def scalars(self) -> RescaledScalars | None:
         inner = self.phi.scalars
-        if inner is None:
+        if inner is None or self.phi.is_hinge:  # which solvers have no compiled use for
             return None
         numbers = (float(self.height), float(self.slope), float(self.shift))
         return RescaledScalars(self.smoothness, inner, *numbers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,19 +12,15 @@ from numpy.typing import NDArray
 
 from proxmargin.compiled import library
 from proxmargin.compiled.losses import margins as compiled
-from proxmargin.compiled.rounding import TINY
+from proxmargin.compiled.rounding import SUM_ROUNDING, TINY
 from proxmargin.functions.losses.base import Box, DualForm, Loss
-from proxmargin.functions.losses.intercept import (
-    CURVATURE_FLOOR,
-    minimise_hinge_shift,
-    minimise_shift,
-)
+from proxmargin.functions.losses.intercept import CURVATURE_FLOOR, minimise_shift
 from proxmargin.functions.losses.margins.margin import MarginDual, MarginLoss, QuadraticMarginDual
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.rows import largest_of_rows
 from proxmargin.functions.traits import Trait
-from proxmargin.runtime.memory import beside, empty_beside
+from proxmargin.runtime.memory import beside, cached_property, empty_beside
 from proxmargin.runtime.types import Array
 
 
@@ -110,10 +106,11 @@ class MarginSum(Loss):
     @cached_property
     def traits(self) -> Trait:  # type: ignore[override]
         phi = self.phi
+        smooth = phi.smoothness < np.inf
         return _traits(
             single=self.n_outputs == 1,
-            smooth=bool(np.isfinite(phi.smoothness)),
-            compiled=self.scalars is not None,
+            smooth=smooth,
+            compiled=smooth and self.scalars is not None,
             hinge=phi.is_hinge,
             lines=phi.has_quadratic_conjugate,
         )
@@ -123,15 +120,12 @@ class MarginSum(Loss):
         if self.n_outputs > 1 or not self.phi.has_quadratic_conjugate:
             return None
         weights, live = self.weights[:, 0], self.weights[:, 0] > 0
-        inverse = 1.0 / self.phi.smoothness  # zero for the hinge
-        with np.errstate(over="ignore"):  # of a weight that is as good as none
-            curvature = np.divide(inverse, weights, out=np.zeros_like(weights), where=live)
-        upper = np.where(live, weights, 0.0)
-        if np.isfinite(self.phi.dual_bound):
-            upper = upper * self.phi.dual_bound
-        else:
-            upper = np.where(live, np.inf, 0.0)
-        return Box(self.signs[:, 0], upper, curvature, np.ones_like(upper), 0.0)
+        curvature, bound = np.zeros(weights.size), self.phi.dual_bound
+        if not self.phi.is_hinge:
+            with np.errstate(over="ignore"):  # of a weight that is as good as none
+                np.divide(1.0 / self.phi.smoothness, weights, out=curvature, where=live)
+        upper = np.where(live, bound * weights if bound < np.inf else np.inf, 0.0)
+        return Box(self.signs[:, 0], upper, curvature, np.ones(weights.size), 0.0)
 
     @cached_property
     def n_outputs(self) -> int:  # type: ignore[override]
@@ -184,6 +178,10 @@ class MarginSum(Loss):
         increases at both ends of ``t -+ error``, because the terms are convex. This also serves a
         dual point of zero, which proves a loss of zero optimal: there phi is zero around t, without
         curvature."""
+        if self.scalars is not None and self.phi.is_hinge:
+            error = error if error.ndim == 1 else np.broadcast_to(error, scores.shape)
+            parts = map(np.ascontiguousarray, (dual, error))
+            return float(compiled.growth_sum(self.scalars, *self._in_rows(scores), *parts))
         if self.scalars is not None and dual.any():
             return super().growth(scores, gradient, dual, error)
         t, a = self.signs * scores, self._coordinates(dual)
@@ -209,10 +207,8 @@ class MarginSum(Loss):
             dual, self.signs, self.weights, self.phi.dual_bound
         )
         target = intercept.feasible_sums(high + low, low, high)
-        up = np.divide(target - low, high, out=np.ones_like(high), where=high > 0)
-        down = np.divide(target - high, low, out=np.ones_like(low), where=low < 0)
         inside = beside(dual, inside)
-        compiled.shrink_columns(inside, np.clip(up, 0.0, 1.0), np.clip(down, 0.0, 1.0))
+        compiled.shrink_columns(inside, target, low, high)
         return inside
 
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
@@ -220,8 +216,7 @@ class MarginSum(Loss):
             return np.zeros_like(start)
         single, hinge = self.n_outputs == 1 and Trait.NET in intercept.traits, self.phi.is_hinge
         if single and hinge:
-            one = (scores[:, 0], self.signs[:, 0], self.weights[:, 0])
-            return np.array([minimise_hinge_shift(*one, intercept.l2, float(start[0]))])
+            return np.array([self._hinge_shift(scores[:, 0], intercept.l2)])
         if hinge and intercept.sums_to_zero and intercept.l2 == 0:
             return minimise_hinge_shifts(scores, self.signs, self.weights)
         if single and self.scalars is not None:
@@ -244,6 +239,14 @@ class MarginSum(Loss):
         return minimise_shift(
             lambda shift: self._shift_derivatives(scores, shift), intercept, start, floor, size
         )
+
+    def _hinge_shift(self, scores: Array, l2: float) -> float:
+        """``argmin_b sum_i weights_i [1 - signs_i (scores_i + b)]_+ + (l2/2) b^2``. The slope jumps
+        up by ``weights_i`` where sample i leaves or enters its hinge."""
+        signs, weights = self.signs[:, 0], self.weights[:, 0]
+        least = -float(weights[signs > 0].sum())
+        kinks = signs - scores
+        return float(compiled.root_of_steps(kinks, weights, least, float(l2), SUM_ROUNDING))
 
     def domain_gauge(self, dual: Array) -> float:
         return float(self._coordinates(dual).max(initial=0.0)) / self.phi.dual_bound
