@@ -131,3 +131,20 @@ def test_a_first_fit_uses_its_time_limit_for_the_fit() -> None:
     seconds, gap = map(float, printed.split())
     assert seconds > 1.0  # there was something to compile
     assert gap <= 1e-6
+
+
+def test_only_kernels_are_said_to_be_compiled(caplog) -> None:
+    numba = pytest.importorskip("numba")
+
+    def twice(x: float) -> float:
+        return 2.0 * x
+
+    cache._say.cache_clear()
+    kernel = cache.just_in_time(twice, {})
+    assert kernel(1.0) == 2.0
+    assert numba.njit(lambda x: x)(1.0) == 1.0
+    assert not caplog.messages
+    twice.__module__ = "proxmargin.compiled.twice"
+    assert cache.just_in_time(twice, {})(1.0) == 2.0
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith("compiling kernels")

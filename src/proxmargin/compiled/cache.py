@@ -60,13 +60,12 @@ def just_in_time(function: Any, options: dict[str, Any]) -> Any:
 
 @cache
 def _listen() -> None:
-    """Be ready whenever Numba compiles: stop the clock, say so once, and register."""
+    """Be ready whenever Numba compiles: stop the clock, say so of a kernel once, and register."""
     from numba.core import event
 
     class Listener(event.Listener):
         def on_start(self, _: object) -> None:
             compiling.begin()
-            _say()
             with _registering:
                 while _registrations:
                     _registrations.pop(0)()
@@ -74,7 +73,16 @@ def _listen() -> None:
         def on_end(self, _: object) -> None:
             compiling.end()
 
+    class Sayer(event.Listener):
+        def on_start(self, compilation: Any) -> None:
+            # functions of other packages are none of ours
+            if compilation.data["dispatcher"].py_func.__module__.startswith(library.PACKAGE):
+                _say()
+
+        def on_end(self, _: object) -> None: ...
+
     event.register("numba:compiler_lock", Listener())
+    event.register("numba:compile", Sayer())
 
 
 @cache
