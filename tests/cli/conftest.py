@@ -32,5 +32,6 @@ def training(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def model(training) -> Path:
     path = training.with_name("model.pmz")
-    assert main(["fit", str(training), "--model", "HuberizedSVC", "-q", "-o", str(path)]) == OK
+    words = ["--model", "HuberizedSVC", "--standardize", "yes", "-q", "-o", str(path)]
+    assert main(["fit", str(training), *words]) == OK
     return path

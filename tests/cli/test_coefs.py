@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 from proxmargin import feature_report, load_model
 from proxmargin.cli import main
@@ -93,3 +94,25 @@ def test_a_kernel_has_none(tmp_path, capsys):
     err = capsys.readouterr().err
     assert "SVC with --kernel rbf has no coefficients of features" in err
     assert "fit it with --kernel linear" in err
+
+
+def test_ranks_and_labels_of_another_table(tmp_path, capsys):
+    """Ranks are those of the model, with data or without; labels may be in a second table."""
+    X, y = load_breast_cancer(return_X_y=True)
+    frame = pd.DataFrame(X[:80, :5], columns=[f"f{j}" for j in range(5)]).assign(y=y[:80])
+    frame.index = pd.Index([f"s{j}" for j in range(80)], name="sample")
+    frame.to_csv(tmp_path / "d.csv")
+    frame.drop(columns="y").to_csv(tmp_path / "X.csv")
+    frame[["y"]].iloc[::-1].to_csv(tmp_path / "y.csv")
+    model, data, labels = (str(tmp_path / name) for name in ("m.pmz", "X.csv", "y.csv"))
+    words = ["--model", "HuberizedSVC", "--alpha", "0.001", "-q", "-o", model]
+    assert main(["fit", str(tmp_path / "d.csv"), *words]) == OK
+    capsys.readouterr()
+    found = []
+    for more in ([], [data], [str(tmp_path / "d.csv")], [data, "--labels", labels]):
+        assert main(["coefs", model, *more, "--json", "-q"]) == OK
+        found.append(json.loads(capsys.readouterr().out)["coefficients"])
+    ranks = [[(row["feature"], row["rank"]) for row in rows] for rows in found]
+    assert ranks[0] == ranks[1] == ranks[2] == ranks[3]
+    assert found[2] == found[3]
+    assert found[3][0]["auc"] is not None

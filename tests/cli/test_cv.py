@@ -42,7 +42,7 @@ class TestCrossValidation:
         assert len({row.split()[2] for row in table[1:]}) == len(table[1:]) == 3
         assert sum("*" in row for row in table) == sum("+" in row for row in table) == 1
         assert main([*arguments, "--model", "SVC"]) == USAGE
-        assert "SVC has no parameter for --relaxed" in capsys.readouterr().err
+        assert "no parameter for --relaxed of SVC" in capsys.readouterr().err
 
     def test_complete_folds_are_printed_after_ctrl_c(self, capsys, monkeypatch):
         fitted = CrossValidated.fit
@@ -75,8 +75,8 @@ class TestCrossValidation:
         ("options", "words"),
         [
             (["HuberizedSVC", "--alpha", "1"], "leave out --alpha"),
-            (["HuberizedSVC", "--l1-ratio", "1"], "give --l1-ratios"),
-            (["SVC", "--l1-ratios", "1"], "has no parameter for --l1-ratios"),
+            (["HuberizedSVC", "--l1-ratio", "1", "--l1-ratios", "1"], "is one of --l1-ratios"),
+            (["SVC", "--l1-ratios", "1"], "no parameter for --l1-ratios of SVC"),
             (["DWD"], "knows no strength of DWD"),
         ],
     )

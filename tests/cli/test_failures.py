@@ -41,11 +41,11 @@ class TestMistakes:
             ("permute iris --model DWD --statistic=", "statistic must be one of"),
             ("compare iris --output .", "it is a folder"),
             ("compare iris --report no/where.html", "cannot write to no/where.html"),
-            ("compare iris --time-limit 0", "time_limit must be a finite number > 0"),
+            ("compare iris --time-limit 0", "--time-limit must be a finite number > 0"),
             ("compare iris --metrics nope", "unknown metrics 'nope'"),
             ("compare iris --groups site", "this is a matrix"),
             ("path iris --model MarginClassifier", "has no alpha"),
-            ("path iris --model HuberizedSVC --n-alphas 0", "n_alphas"),
+            ("path iris --model HuberizedSVC --n-alphas 0", "--n-alphas 0: it must be at least 1"),
             ("predict nowhere.pmz iris", "nowhere.pmz"),
             ("info nowhere.pmz", "nowhere.pmz"),
             ("info iris --sep ;", "no text table"),
@@ -115,3 +115,29 @@ def test_words_with_marks_are_options_that_a_shell_takes_as_they_are(word):
     for advice in (f"missing={word!r}", f"missing={[word, word]!r}"):
         found = shlex.split(failures.as_options(f"read it so ({advice}).").partition("(")[2][:-2])
         assert found == ["--missing", word] * (1 + ("[" in advice))
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("compare iris --repeats 0", "--repeats 0: it must be at least 1"),
+        ("stability iris --model HuberizedSVC --pairs 0", "--pairs 0: it must be at least 1"),
+        ("stability iris --model HuberizedSVC --n-strengths 0", "--n-strengths 0: it must"),
+        ("stability iris --model HuberizedSVC --q 0", "--q 0: it must be at least 1"),
+        ("stability iris --model HuberizedSVC --eps 2", "--eps must be"),
+        ("stability iris --model HuberizedSVC --cluster 2", "--cluster must be"),
+        ("path iris --model HuberizedSVC --n-alphas -1", "--n-alphas -1: it must be at least 1"),
+        ("path iris --model HuberizedSVC --stop-at 2", "--stop-at must be"),
+        ("cv iris --model HuberizedSVC --n-strengths 0", "--n-strengths 0: it must be"),
+        ("cv iris --model HuberizedSVC --l1-ratios 2", "--l1-ratios must be"),
+        ("fit iris --model HuberizedSVC --l1-ratio 2", "--l1-ratio must be"),
+        ("fit iris --model HuberizedSVC --time-limit -1", "--time-limit must be"),
+        ("fit iris --model SVC --kernel foo", "--kernel is one of"),
+        ("publish iris -o=", "--output '' is no folder"),
+    ],
+)
+def test_the_option_that_was_typed_is_named(words, option, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*words.split(), "-q"]) == USAGE
+    assert capsys.readouterr().err.startswith(f"proxmargin: error: {option}")
+    assert not [*tmp_path.iterdir()]

@@ -56,6 +56,7 @@ class TestFit:
         [
             ([], False),
             (["--standardize", "yes"], True),
+            (["--standardize", "auto"], False),
             (["--set", "standardize=true"], True),
             (["--no-standardize"], False),
         ],
@@ -68,7 +69,8 @@ class TestFit:
         assert load_model(path).standardize is scaled
 
     def test_it_prints_the_certificate(self, training, capsys):
-        assert main(["fit", str(training), "--model", "SquaredHingeSVC", "--alpha", "0.1"]) == OK
+        words = ["--model", "SquaredHingeSVC", "--alpha", "0.1", "--standardize", "auto"]
+        assert main(["fit", str(training), *words]) == OK
         out, err = capsys.readouterr()
         assert "SquaredHingeSVC(alpha=0.1, " in out
         assert "converged: objective" in out
@@ -92,7 +94,7 @@ class TestFit:
         self, training, tmp_path, capsys
     ):
         path = tmp_path / "m.pmz"
-        arguments = ["fit", str(training), "--model", "HuberizedSVC", "--max-iter", "2"]
+        arguments = ["fit", str(training), "--model", "HuberizedSVC", "--max-iter", "2", "-q"]
         assert main([*arguments, "-o", str(path), "--json"]) == FAILED
         out, err = capsys.readouterr()
         assert json.loads(out)["model"]["certificate"]["converged"] is False
@@ -101,7 +103,7 @@ class TestFit:
         assert not load_model(path).certificate_.converged
 
     def test_a_warning_is_told_whatever_python_is_to_do_with_warnings(self, training, capsys):
-        arguments = ["fit", str(training), "--model", "HuberizedSVC", "--max-iter", "2"]
+        arguments = ["fit", str(training), "--model", "HuberizedSVC", "--max-iter", "2", "-q"]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as python -W ignore
             assert main(arguments) == FAILED
@@ -122,7 +124,8 @@ class TestHeldOut:
         rng = np.random.default_rng(0)
         path = tmp_path / "noise.npz"
         np.savez(path, X=rng.normal(size=(60, 300)), y=np.arange(60) % 2)
-        assert main(["fit", str(path), "--model", "L2SVC", "--cv", "3", "-q", "--json"]) == OK
+        words = ["--model", "L2SVC", "--cv", "3", "--standardize", "yes", "-q", "--json"]
+        assert main(["fit", str(path), *words]) == OK
         told = json.loads(capsys.readouterr().out)
         assert told["training_accuracy"] == 1.0
         held_out = told["held_out"]
@@ -134,7 +137,7 @@ class TestHeldOut:
         assert main(["fit", str(training), "--model", "HuberizedSVC", "--cv", "4", "--json"]) == OK
         told = json.loads(capsys.readouterr().out)["held_out"]
         folds = StratifiedKFold(4, shuffle=True, random_state=0)
-        scores = cross_val_score(HuberizedSVC(standardize=True), X, y, cv=folds)
+        scores = cross_val_score(HuberizedSVC(), X, y, cv=folds)
         assert told["accuracy"] == pytest.approx(scores.mean())
 
     def test_rows_of_one_group_are_not_many_to_the_interval(self, tmp_path, capsys):
@@ -171,7 +174,7 @@ class TestChosenStrength:
         strength = flag.removeprefix("--")
         assert "chosen by 5-fold cross-validation" in capsys.readouterr().out
         names = load_breast_cancer().target_names
-        search = searched(**{f"{strength}s": 20}, standardize=True).fit(X, names[y])
+        search = searched().fit(X, names[y])
         assert getattr(load_model(path), strength) == getattr(search, f"{strength}_")
 
     def test_the_share_of_the_l1_norm_is_kept(self, training, tmp_path, capsys):
@@ -206,7 +209,7 @@ class TestChosenStrength:
 
 
 def test_the_largest_coefficients_are_named(training, capsys):
-    words = ["fit", str(training), "--model", "HuberizedSVC", "-q"]
+    words = ["fit", str(training), "--model", "HuberizedSVC", "-q", "--standardize", "yes"]
     assert main(words) == OK
     line = next(x for x in capsys.readouterr().out.splitlines() if x.startswith("largest:"))
     assert " per sd)" in line

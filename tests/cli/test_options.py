@@ -32,6 +32,7 @@ class TestTextTables:
     def test_they_give_the_same_model(self, training, foreign, model, tmp_path):
         path = tmp_path / "m.pmz"
         arguments = ["fit", str(foreign), "--model", "HuberizedSVC", "--ignore", "größe"]
+        arguments += ["--standardize", "yes"]
         assert main([*arguments, *self.OPTIONS, "-o", str(path)]) == OK
         np.testing.assert_array_equal(load_model(path).coef_, load_model(model).coef_)
 

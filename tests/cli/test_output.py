@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 
 from proxmargin.cli import output
-from proxmargin.runtime.brief import Listing
 
 
 class TestOutput:
@@ -19,13 +17,3 @@ class TestOutput:
             "2": [0, 1],
             "n": None,
         }
-
-    def test_a_terminal_gets_rules_and_a_file_does_not(self, capsys, monkeypatch):
-        listing = Listing(["model", "certified gap"], [["[a]", "1e-7"]])
-        output.print_listing(listing)
-        assert capsys.readouterr().out == listing.plain() + "\n"
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        output.print_listing(listing)
-        shown = capsys.readouterr().out
-        assert "[a]" in shown
-        assert "─" in shown

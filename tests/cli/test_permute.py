@@ -8,9 +8,10 @@ import signal
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.model_selection import TimeSeriesSplit
 
-from proxmargin import DWD, SVC, HuberizedSVC, permutation_test
+from proxmargin import DWD, L2SVC, SVC, HuberizedSVC, permutation_test
 from proxmargin.cli import main
 from proxmargin.cli.failures import INTERRUPTED, OK, USAGE
 
@@ -32,7 +33,7 @@ def test_json_has_what_the_function_returns(capsys) -> None:
     told = json.loads(capsys.readouterr().out)
     X, y = load_wine(return_X_y=True)
     options = {"statistic": "accuracy", "n_permutations": 4, "cv": 3, "random_state": 3}
-    found = permutation_test(SVC(standardize=True), X, y, **options)
+    found = permutation_test(SVC(), X, y, **options)
     assert told["null"] == found.null.tolist()
     assert told["pvalue"] == found.pvalue
     assert told["largest_gap"] is None
@@ -84,7 +85,7 @@ def test_ctrl_c_prints_what_is_complete_and_exits_with_130(as_json, monkeypatch,
 
 def test_three_classes_need_an_accuracy(capsys) -> None:
     assert main(["permute", "iris", "--model", "DWD", "-q"]) == USAGE
-    assert "statistic='accuracy'" in capsys.readouterr().err
+    assert "--statistic accuracy" in capsys.readouterr().err
 
 
 class TestGroups:
@@ -109,7 +110,7 @@ class TestGroups:
         assert main([*command, "--groups", "patient", "--json"]) == OK
         told = json.loads(capsys.readouterr().out)
         options = {"n_permutations": 30, "random_state": 0, "groups": patients}
-        found = permutation_test(DWD(standardize=True), X, kinds, **options)
+        found = permutation_test(DWD(), X, kinds, **options)
         assert told["data"]["columns"] == 2
         assert told["null"] == pytest.approx(found.null.tolist(), rel=1e-6)
         assert main([*command, "--groups", "2"]) == OK
@@ -199,7 +200,7 @@ def test_the_order_of_rows_is_told_with_options_of_the_command_line(capsys, more
     words = ["permute", "breast_cancer", "--model", "DWD", "--permutations", "2", "-q"]
     assert main([*words, *more]) == OK
     err = capsys.readouterr().err
-    assert "--splits time of fit, cv and compare" in err
+    assert "hold out the last ones: --splits time;" in err
     assert "TimeSeriesSplit" not in err
 
 
@@ -207,3 +208,18 @@ def test_groups_of_features_are_no_option(capsys) -> None:
     words = ["fit", "iris", "--model", "MulticlassSVC", "--set", "groups=[1,1,2,2]"]
     assert main(words) == USAGE
     assert "got groups=[1, 1, 2, 2]" in capsys.readouterr().err
+
+
+def test_later_rows_are_held_out_where_asked(capsys) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    command = ["permute", "breast_cancer", "--model", "L2SVC", "--permutations", "3", "--json"]
+    words = ["--statistic", "accuracy", "--splits", "time", "--folds", "3", "-q"]
+    assert main([*command, *words]) == OK
+    told = json.loads(capsys.readouterr().out)
+    options = {"n_permutations": 3, "statistic": "accuracy", "cv": TimeSeriesSplit(3)}
+    assert told["splits"] == "time"
+    assert told["null"] == permutation_test(L2SVC(), X, y, **options).null.tolist()
+    models = ["permute", "iris", "--models", "L2SVC", "--permutations", "1", "--folds", "2"]
+    assert main([*command[:4], *words[2:]]) == USAGE
+    assert "--statistic balanced_accuracy" in capsys.readouterr().err
+    assert main([*models, "--splits", "time", "-q"]) in (OK, USAGE)  # sorted by class

@@ -137,10 +137,10 @@ def test_a_signal_ends_a_fit_with_the_model_found_so_far(
         if report.n_iter >= 20:
             signal.raise_signal(number)
 
-    from proxmargin.cli import options
+    from proxmargin.cli import estimators
 
-    path, made = tmp_path / "m.pmz", options.estimator_of
-    monkeypatch.setattr(options, "estimator_of", lambda arguments: made(arguments, signalled))
+    path, made = tmp_path / "m.pmz", estimators.estimator_of
+    monkeypatch.setattr(estimators, "estimator_of", lambda arguments: made(arguments, signalled))
     given = ["--model", "HuberizedSVC", "--solver", "fapg", "--tol", "1e-14", "-q"]
     assert main(["fit", "iris", *given, "-o", str(path)]) == status
     assert "it was interrupted" in capsys.readouterr().out

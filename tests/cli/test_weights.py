@@ -66,7 +66,7 @@ def test_paths_weigh_the_samples(weighted, repeated, capsys):
     "command",
     [
         "cv --model SquaredHingeSVC --n-strengths 2 --folds 2",
-        "stability --model SquaredHingeSVC --n-strengths 3 --pairs 20 --q 1",
+        "stability --model SquaredHingeSVC --n-strengths 3 --pairs 20 --q 1 --standardize yes",
         "compare --models SquaredHingeSVC --folds 2",
     ],
 )

@@ -41,6 +41,9 @@ reveal_type(pm.compare(X, y))
 reveal_type(pm.margin_path(HuberizedSVC(), X, y))
 model = pm.SVC(C=0.5, kernel="rbf", gamma=2.0, class_weight={0: 1.0, 1: 2.0}).fit(X, y)
 pm.SVCCV(Cs=[0.1, 1.0], cv=3, kernel="rbf").fit(X, y, sample_weight=[1, 1, 2, 2]).C_
+pm.CalibratedMargin(pm.SVC()).fit(X, y, sample_weight=[1, 1, 2, 2], groups=[0, 0, 1, 1])
+pm.open_dataset("X.npy", target="y.npy", weight=[1.0, 2.0], filters=[("age", ">", 17)])
+pm.reports.data_card(X, y)["findings"]
 reveal_type(model.certificate_.relative_gap)
 reveal_type(pm.HuberizedSVCCV(alphas=5).fit(X, y).alpha_)
 pm.HuberizedSVM
@@ -56,6 +59,12 @@ pm.SVCCV(Czs=3)
 pm.HuberizedSVCCV(selection="2se")
 pm.compare(X, y, scorer="accuracy")
 pm.margin_path(HuberizedSVC(), X, y, n_alpha=3)
+pm.CalibratedMargin(pm.SVC()).fit(object(), y)
+pm.CalibratedMargin(pm.SVC()).fit(X, y, groups=object())
+pm.open_dataset(object(), target="y")
+pm.open_dataset("X.npy", target=object())
+pm.reports.data_card(object(), y)
+pm.reports.write_report(17, "page.html")
 model.koef_
 """
 REVEALED = ("HuberizedSVC", "HuberizedSVCCV", "Comparison", "Path")

@@ -13,7 +13,7 @@ from ast import literal_eval
 from collections.abc import Callable, Mapping
 from copy import copy
 
-from proxmargin.cli import options
+from proxmargin.cli import estimators, options, tables
 from proxmargin.runtime.interrupts import interrupts
 
 # exit statuses
@@ -85,7 +85,7 @@ def _show_warning(message: object, category: type[Warning], *_: object, **__: ob
 
 _SWITCHES: Mapping[str, str] = {
     "cv=TimeSeriesSplit(5) of sklearn.model_selection (on the command line: --splits time)": (
-        "--splits time of fit, cv and compare"
+        "--splits time"
     ),
     "encode=True": "--encode",
     "header=False": "--no-header",
@@ -100,10 +100,11 @@ _SAME = (
     *("decimal", "encoding", "n_alphas", "target", "ignore", "groups", "weights", "repeats"),
     *("thousands", "comment", "missing", "short_rows", "sheet", "labels", "unlabelled"),
     *("duplicates", "drop_classes", "unseen", "impute"),
-    *("metrics", "threshold", "pfer", "q", "fdr", "assumption", "cluster"),
+    *("metrics", "threshold", "pfer", "q", "fdr", "assumption", "cluster", "eps", "stop_at"),
+    *("scoring", "statistic", "positive", "l1_ratios"),
 )
 _FLAGS: Mapping[str, str] = {
-    **{name: options.flag_of(name) for name in (*options.OPTIONS, *_SAME)},
+    **{name: options.flag_of(name) for name in (*estimators.OPTIONS, *_SAME)},
     "separator": "--sep",
     "n_jobs": "--jobs",
     "n_pairs": "--pairs",
@@ -116,6 +117,8 @@ _WORD = r"'(?:[^'\\]|\\.)*'|\"[^\"]*\""  # as Python writes it
 _ASSIGNMENT = re.compile(rf"{_NAME}(?![\[{{(])(?:({_WORD})|([-+\w.]*\w))?")
 _LIST = re.compile(rf"{_NAME}\[((?:(?:{_WORD})(?:, )?)+)\]")
 _BOUND = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)}) (>=|<=) (?=[\d.])")
+# at the beginning of a sentence: what a parameter has to be
+_SUBJECT = re.compile(rf"^({'|'.join(_FLAGS)}) (?=must |is |needs )")
 _BOUNDS: Mapping[str, str] = {">=": "of at least", "<=": "of at most"}
 
 
@@ -125,6 +128,7 @@ def as_options(sentence: str) -> str:
     for switch, option in _SWITCHES.items():
         sentence = sentence.replace(switch, option)
     sentence = _LIST.sub(_options, sentence)
+    sentence = _SUBJECT.sub(lambda found: f"{_FLAGS[found[1]]} ", sentence)
     sentence = _BOUND.sub(lambda found: f"{_FLAGS[found[1]]} {_BOUNDS[found[2]]} ", sentence)
     return _ASSIGNMENT.sub(_option, sentence)
 
@@ -160,7 +164,7 @@ def remedied(
     name, in the place of wrong ones, until there is none. ``candidates``: columns that may be the
     target."""
     reader = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    options.add_columns(reader)
+    tables.add_columns(reader)
     typed: list[str] = []
     used = arguments
     for _ in range(AT_MOST):
@@ -183,7 +187,7 @@ def remedied(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                options.table_of(used)
+                tables.table_of(used)
             break
         except ValueError as error:
             sentence = as_options(str(error))
@@ -196,7 +200,7 @@ def heeded(
     """The arguments with all options, which follow, that these sentences name, and those without
     which they could not be read then; none if they cannot be read so."""
     reader = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    options.add_columns(reader)
+    tables.add_columns(reader)
     typed: list[str] = []
     for sentence in sentences:
         while more := _next(sentence, typed, [], reader):
@@ -207,12 +211,12 @@ def heeded(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            options.table_of(used)
+            tables.table_of(used)
         except ValueError as error:
             used, more = remedied(used, as_options(str(error)), [])
             typed += more
         try:
-            options.table_of(used)
+            tables.table_of(used)
         except ValueError:
             return arguments, []
     return used, typed

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import proxmargin
-from proxmargin.cli import options
-from proxmargin.runtime.brief import Listing, plain
+from proxmargin.cli import tables
+from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import folder_of, replaced
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
-    from proxmargin.runtime.types import Estimator, Frame, Record
+    from proxmargin.runtime.types import Estimator, Record
 
 TOP = 5  # features that a line has room for
 
@@ -46,12 +44,6 @@ def check_output(name: str | None) -> None:
             raise ValueError(f"cannot write to {name}: {folder} takes no files") from error
 
 
-def print_listing(listing: Listing) -> None:
-    """A table: with rules and bold headings on a terminal with rich, else aligned text."""
-    if not (sys.stdout.isatty() and _print_rich(listing)):
-        print(listing.plain())
-
-
 def print_facts(facts: Mapping[str, object]) -> None:
     """One fact a line, the values aligned."""
     width = max(len(name) for name in facts) + 1
@@ -62,28 +54,6 @@ def print_facts(facts: Mapping[str, object]) -> None:
 def print_json(value: object) -> None:
     """Strict JSON: numbers that are not finite become null."""
     print(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _print_rich(listing: Listing) -> bool:
-    try:
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-    except ImportError:
-        return False
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=0, show_edge=False)
-    for place, heading in enumerate(listing.headings):
-        # words below each other, so that seven columns fit into eighty letters
-        stacked = Text("\n".join(heading.replace("_", " ").split()))
-        table.add_column(stacked, justify="right" if place else "left", no_wrap=True)
-    for row in listing.rows:
-        table.add_row(*(Text(cell) for cell in row))
-    console = Console()
-    # a table that is too wide is better wrapped by the terminal than cut
-    console.width = max(console.width, console.measure(table).maximum)
-    console.print(table)
-    return True
 
 
 @contextmanager
@@ -117,24 +87,20 @@ def model_saved(
             from proxmargin.data.inputs.preprocessing import Preprocessed
 
             whole = Preprocessed.of(imputer, model)
-        options.keep_table_options(whole, arguments, table)
+        tables.keep_table_options(whole, arguments, table)
         proxmargin.save_model(whole, name)
 
     return saved_first(arguments.output, save)
 
 
-@contextmanager
-def text_replaced(path: str) -> Iterator[TextIO]:
-    """A text stream whose content replaces the file at ``path`` (`proxmargin.runtime.files`)."""
-    with replaced(path) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-        yield text
-        text.detach()
+def text_saved(name: str | None, text: str) -> AbstractContextManager[str | None]:
+    """`saved_first` of a text, which replaces the file in one step."""
 
+    def save(name: str) -> None:
+        with replaced(name) as stream:
+            stream.write(text.encode())
 
-def write_csv(frame: Frame, name: str) -> None:
-    with text_replaced(name) as stream:
-        frame.to_csv(stream, index=False)
+    return saved_first(name, save)
 
 
 def saved_to(saved: str | None, asked: str | None, option: str) -> str:

@@ -34,7 +34,7 @@ from proxmargin import (
     margin_path,
     save_model,
 )
-from proxmargin.models.paths.path import compute_path
+from proxmargin.models.paths.compute import compute_path
 from proxmargin.paths import alpha_grid
 
 ESTIMATORS = (HuberizedSVC, ElasticNetSVC, SquaredHingeSVC, SparseLogisticRegression)
@@ -277,7 +277,7 @@ def test_an_interruption_after_the_last_strength_loses_nothing(monkeypatch):
         signal.raise_signal(signal.SIGINT)
         return path
 
-    monkeypatch.setattr("proxmargin.models.paths.path.compute_path", computed)
+    monkeypatch.setattr("proxmargin.models.paths.compute.compute_path", computed)
     X, y = load_breast_cancer(return_X_y=True)
     with pytest.warns(UserWarning, match="interrupted: nothing is missing, as it was complete"):
         path = margin_path(HuberizedSVC(standardize=True), X, y, alphas=[1.0, 0.1])

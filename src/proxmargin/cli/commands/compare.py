@@ -10,12 +10,12 @@ import time
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import proxmargin
-from proxmargin.cli import failures, options, output
+from proxmargin.cli import estimators, failures, options, output, tables
 from proxmargin.runtime.brief import plain
 from proxmargin.studies import reports
 
@@ -74,7 +74,7 @@ def register(commands: options.Commands) -> None:
 
 def add_comparison(parser: argparse.ArgumentParser) -> None:
     """The data, the models, how they are compared, and the work."""
-    options.add_columns(parser)
+    tables.add_columns(parser)
     add = parser.add_argument
     add("--models", nargs="+", metavar="NAME", help="which models (default: all there are)")
     add("--baselines", action="store_true", help="and the majority and scikit-learn's models")
@@ -113,7 +113,7 @@ def _add_protocol(parser: argparse.ArgumentParser) -> None:
         "(default: balanced_accuracy)",
     )
     add("--metrics", nargs="+", metavar="NAME", help="what is computed besides (default: six)")
-    options.add_scaling(group)
+    estimators.add_scaling(group, "auto")
     options.add_splits(group)
     options.add_seed(group)
 
@@ -127,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
     output.check_output(arguments.report)
     if arguments.report is not None:  # before hours of work
         reports.check_libraries()
-    table = options.table_of(arguments)
+    table = tables.table_of(arguments)
     output.warn_of_leaks(table)
     comparison = compared(arguments, table)
     # after an interruption the best of those that were fitted
@@ -136,7 +136,7 @@ def run(arguments: argparse.Namespace) -> int:
     fitted = comparison.models_.get(name or "")
     wanted = arguments.output if fitted is not None else None
     if fitted is not None:
-        options.keep_table_options(fitted, arguments, table)
+        tables.keep_table_options(fitted, arguments, table)
     with (
         output.saved_first(wanted, lambda name: proxmargin.save_model(fitted, name)) as saved,
         output.saved_first(arguments.report, comparison.to_html) as reported,
@@ -187,13 +187,13 @@ def compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     return compare(
         table.X,
         table.y,
-        models=_names(arguments.models, ["all"]),
+        models=names_of(arguments.models, ["all"]),
         cv=options.folds_of(arguments, arguments.folds),
         repeats=arguments.repeats,
         scoring=arguments.scoring,
-        metrics=_names(arguments.metrics, list(DEFAULT_METRICS)),
+        metrics=names_of(arguments.metrics, list(DEFAULT_METRICS)),
         baselines=arguments.baselines,
-        standardize=options.STANDARDIZE[arguments.standardize],
+        standardize=estimators.SCALING.get(arguments.standardize, estimators.AUTO),
         groups=table.groups,
         ids=table.ids,
         sample_weight=table.weights,
@@ -211,7 +211,7 @@ def compared(arguments: argparse.Namespace, table: Table) -> Comparison:
     )
 
 
-def _names(given: list[str] | None, default: list[str]) -> str | list[str]:
+def names_of(given: list[str] | None, default: list[str]) -> str | list[str]:
     """The names, which may be separated by spaces or commas; 'all' if that is the only one."""
     names = [name for word in given or default for name in word.split(",") if name]
     return "all" if names == ["all"] else names
@@ -222,31 +222,11 @@ def _print(comparison: Comparison, source: str, reported: str | None) -> None:
 
     facts = comparison.facts
     print(f"{text.answer(facts)}\n\n{source}: {text.summary(facts)}\n")
-    output.print_listing(text.listing(facts))
+    print(text.listing(facts).plain())
     for remark in text.remarks(facts):
         print(f"\n{remark}")
     if reported:
         print(f"\nReport: {reported}")
-
-
-@dataclass
-class Collected:
-    """The facts of the comparisons so far, and why others are missing."""
-
-    facts: Record = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-    status: int = failures.OK
-    stopped: bool = False
-
-    def add(self, name: str, comparison: Comparison) -> None:
-        self.facts[name] = plain(comparison.facts)
-        if comparison.interrupted:
-            self.status = failures.FAILED
-            self.stopped = comparison.ending.name == "INTERRUPTED"
-
-    def miss(self, name: str, why: str) -> None:
-        self.missing[name] = why
-        self.status = failures.FAILED
 
 
 def run_several(arguments: argparse.Namespace) -> int:
@@ -261,47 +241,54 @@ def run_several(arguments: argparse.Namespace) -> int:
     names = _named_sources(arguments.data)
     asked = dict(zip(names, (_asked(arguments, *pair) for pair in names.items()), strict=True))
     for each in asked.values():  # unusable data are told before hours of work
-        options.table_of(each)
-    found = _collected(asked, arguments.time_limit, arguments.quiet)
-    if not found.facts:
-        raise ValueError("; ".join(dict.fromkeys(found.missing.values())))
-    several = proxmargin.compare_several(found.facts)
-    missing = tuple(f"{name} is not compared: {why}" for name, why in found.missing.items())
-    _show(replace(several, notes=(*missing, *several.notes)), found, arguments)
-    return failures.interrupted() if found.stopped else found.status
+        tables.table_of(each)
+    facts, missing, stopped = _collected(asked, arguments.time_limit, arguments.quiet)
+    if not facts:
+        raise ValueError("; ".join(dict.fromkeys(missing.values())))
+    several = proxmargin.compare_several(facts)
+    notes = (f"{name} is not compared: {why}" for name, why in missing.items())
+    _show(replace(several, notes=(*notes, *several.notes)), facts, arguments)
+    unfinished = missing or any(each["interrupted"] for each in facts.values())
+    return failures.interrupted() if stopped else failures.FAILED if unfinished else failures.OK
 
 
-def _collected(asked: dict[str, argparse.Namespace], limit: float | None, quiet: bool) -> Collected:
-    """The comparisons of all data sets, until an interruption; ``limit`` is for all of them."""
-    found, started = Collected(), time.monotonic()
+def _collected(
+    asked: dict[str, argparse.Namespace], limit: float | None, quiet: bool
+) -> tuple[Record, dict[str, str], bool]:
+    """The facts of the comparisons of all data sets until an interruption, why others are missing,
+    and whether there was one; ``limit`` is for all of them."""
+    facts: Record = {}
+    missing: dict[str, str] = {}
+    stopped, started = False, time.monotonic()
     for name, each in asked.items():
         left = None if limit is None else limit - (time.monotonic() - started)
-        if found.stopped or (left is not None and left <= 0):
-            found.miss(name, "interrupted" if found.stopped else "the time limit was reached")
+        if stopped or (left is not None and left <= 0):
+            missing[name] = "interrupted" if stopped else "the time limit was reached"
             continue
         each.time_limit = left
         if not quiet:
             print(f"{name}:", file=sys.stderr)
         # the comparisons of other data sets are kept where one cannot be made
         try:
-            found.add(name, compared(each, options.table_of(each)))
+            comparison = compared(each, tables.table_of(each))
+            facts[name] = plain(comparison.facts)
+            stopped = comparison.ending.name == "INTERRUPTED"
         except KeyboardInterrupt:
-            found.miss(name, "interrupted")
-            found.stopped = True
+            missing[name], stopped = "interrupted", True
         except (ValueError, OSError, MemoryError) as error:
-            found.miss(name, str(error))
-    return found
+            missing[name] = str(error)
+    return facts, missing, stopped
 
 
-def _show(several: SeveralComparisons, found: Collected, arguments: argparse.Namespace) -> None:
+def _show(several: SeveralComparisons, facts: Record, arguments: argparse.Namespace) -> None:
     drawn = arguments.plot if several.nemenyi is not None else None
     output.draw(drawn, several.plot)
     if arguments.json:
-        output.print_json({**several.to_dict(), "comparisons": found.facts, "plot": drawn})
+        output.print_json({**several.to_dict(), "comparisons": facts, "plot": drawn})
         return
     better = "larger" if several.larger_is_better else "smaller"
     print(f"{several.metric.replace('_', ' ')} ({better} is better)\n")
-    output.print_listing(several.listing())
+    print(several.listing().plain())
     for remark in several.remarks():
         print(f"\n{remark}")
     if arguments.run_dir:
@@ -399,10 +386,10 @@ def run_publish(arguments: argparse.Namespace) -> int:
     from proxmargin.studies.publishing import folder
 
     where = Path(arguments.output)
-    if where.is_file():
-        raise ValueError(f"--output {where} is a file: name a folder")
+    if not arguments.output or where.is_file():
+        raise ValueError(f"--output {arguments.output!r} is no folder: name one")
     arguments.run_dir = str(where / RUN)
-    table = options.table_of(arguments)
+    table = tables.table_of(arguments)
     output.warn_of_leaks(table)
     found = compared(arguments, table)
     if found.interrupted:
@@ -430,7 +417,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
         warnings.warn(f"no permutation test: {error}", UserWarning, stacklevel=2)
     digest = folder.digest_of(table.source, table.X, table.y)
     for model in found.models_.values():
-        options.keep_table_options(model, arguments, table)
+        tables.keep_table_options(model, arguments, table)
     files = folder.publish(found, table.X, table.y, where, test=test, digest=digest)
     if arguments.json:
         output.print_json({"folder": str(where), "files": files, "recommended": found.recommended_})

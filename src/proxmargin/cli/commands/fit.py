@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import proxmargin
-from proxmargin.cli import failures, options, output
+from proxmargin.cli import estimators, failures, options, output, tables
 from proxmargin.runtime.brief import Listing, number
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ OF_FITS = frozenset({"gamma", "mean_test_score", "standard_error", "folds"})
 
 def register_fit(commands: options.Commands) -> None:
     parser = options.subcommand(commands, "fit", run_fit, "fit one model, certify it and save it")
-    options.add_fitting(parser)
+    estimators.add_fitting(parser)
     parser.add_argument(
         "--cv",
         type=int,
@@ -44,11 +44,10 @@ def register_fit(commands: options.Commands) -> None:
 
 def run_fit(arguments: argparse.Namespace) -> int:
     output.check_output(arguments.output)
-    progress = () if arguments.quiet else (proxmargin.Progress(label=arguments.model),)
-    chooses = options.to_choose(arguments)
-    fitted = options.search_of(arguments) if chooses else options.estimator_of(arguments, *progress)
-    raw = options.table_of(arguments)
-    table, imputer = options.filled(raw, arguments)
+    chooses = estimators.to_choose(arguments)
+    fitted = estimators.classifier_of(arguments, quiet=arguments.quiet)
+    raw = tables.table_of(arguments)
+    table, imputer = tables.filled(raw, arguments)
     output.warn_of_leaks(table)
     if chooses or arguments.calibrate or arguments.cv is not None:
         output.warn_of_parted(table)
@@ -56,23 +55,22 @@ def run_fit(arguments: argparse.Namespace) -> int:
     if arguments.cv is not None:  # first, as a fit that is interrupted is to be saved at once
 
         def make() -> Estimator:
-            of = {"verbose": 0} if chooses else {}
-            silent = options.search_of if chooses else options.estimator_of
-            return options.suited(silent(arguments, **of), raw, arguments)
+            return estimators.suited(estimators.classifier_of(arguments), raw, arguments)
 
         held_out = held_out_accuracy(make, raw, arguments, imputer)
-    if arguments.calibrate and hasattr(options.estimator_of(arguments), "predict_proba"):
+    if arguments.calibrate and hasattr(estimators.estimator_of(arguments), "predict_proba"):
         raise ValueError(
             f"--calibrate: {arguments.model} has probabilities of its own: leave it out"
         )
-    own = options.suited(fitted, table, arguments)
-    stopped = _fitted_or_stopped(own, table, options.grouping(own, table.groups))
+    own = estimators.suited(fitted, table, arguments)
+    estimators.tell_scales(table, arguments)
+    stopped = _fitted_or_stopped(own, table, estimators.grouping(own, table.groups))
     model = fitted.best_estimator_ if chooses else fitted
     if arguments.calibrate and not stopped:
         stopped = _calibrated_or_stopped(model, raw, imputer, arguments)
-    options.name_features(model, table.feature_names)
+    estimators.name_features(model, table.feature_names)
     with output.model_saved(arguments, model, table, imputer) as saved:
-        made = options.in_python(model, imputer, table.weights)
+        made = estimators.in_python(model, imputer, table.weights)
         _print(arguments, model, table, saved, held_out, made)
     if stopped:
         return failures.interrupted()
@@ -103,10 +101,11 @@ def _calibrated_or_stopped(
     whole = folds if imputer is None else Preprocessed.of(clone(imputer), folds)
     # only the fits to the folds, as that to all samples is there
     cv = options.folds_of(arguments, options.FOLDS)
-    held_out = proxmargin.CalibratedMargin(whole, cv=cv, ensemble=True)
+    held_out = proxmargin.CalibratedMargin(whole, cv=cv, ensemble=True, random_state=arguments.seed)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # told of by the fit to all samples
+            assert table.y is not None
             found = held_out.fit(table.X, table.y, sample_weight=table.weights, groups=table.groups)
     except KeyboardInterrupt:
         return True
@@ -136,9 +135,9 @@ def _print(
     how = f"chosen by {options.FOLDS}-fold cross-validation (all scores: proxmargin cv)"
     output.print_facts(
         {
-            "model": f"{facts['estimator']}({options.shown_settings(model)})",
+            "model": f"{facts['estimator']}({estimators.shown_settings(model)})",
             "in Python": made,
-            **{n: f"{getattr(model, n):.6g}, {how}" for n in options.to_choose(arguments)},
+            **{n: f"{getattr(model, n):.6g}, {how}" for n in estimators.to_choose(arguments)},
             **_sizes(table, facts),
             **({"largest": named} if named else {}),
             "training accuracy": f"{training:.4f}{advice}",
@@ -192,7 +191,6 @@ def held_out_accuracy(
     from sklearn.base import clone
     from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
-    from proxmargin.data.inputs.targets import refuse_small_classes
     from proxmargin.models.selection.scoring import splitter_of, warn_of_ordered_rows
     from proxmargin.runtime.progress import ProgressBar
     from proxmargin.studies.comparing.evidence import Evidence
@@ -202,12 +200,11 @@ def held_out_accuracy(
     y: Any = table.y
     folds, groups = arguments.cv, table.groups
     options.check_folds(arguments, table, "--cv", folds)
-    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    refuse_small_classes(classes, counts, folds, f"--cv {folds} needs", ", or ask for fewer folds")
+    codes = np.unique(y, return_inverse=True)[1]
     weights = {} if table.weights is None else {"sample_weight": table.weights}
     cv = options.folds_of(arguments, folds)
     splits = splitter_of(cv, y, groups, arguments.seed).split(X, y, groups)
-    if not options.to_choose(arguments):  # else the search of the choice says so
+    if not estimators.to_choose(arguments):  # else the search of the choice says so
         warn_of_ordered_rows(cv, groups, X, codes, table.feature_names)
     scores = []
     with ProgressBar("cross-validation: folds", folds, shown=not arguments.quiet) as progress:
@@ -218,7 +215,7 @@ def held_out_accuracy(
                 fill = clone(imputer).fit(known).transform
                 known, unseen = fill(known), fill(unseen)
             given, judging = ({k: v[r] for k, v in weights.items()} for r in (train, test))
-            given |= options.grouping(model, None if groups is None else groups[train])
+            given |= estimators.grouping(model, None if groups is None else groups[train])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # told of by the fit to all samples
                 found = model.fit(known, y[train], **given).predict(unseen)
@@ -242,10 +239,10 @@ def register_cv(commands: options.Commands) -> None:
     parser = options.subcommand(
         commands, "cv", run_cv, "choose the strength of a model by cross-validation"
     )
-    options.add_fitting(parser)
+    estimators.add_fitting(parser)
     group = parser.add_argument_group("cross-validation")
     add = group.add_argument
-    add("--n-strengths", type=int, default=20, help="how many alphas, or C (default: 20)")
+    add("--n-strengths", type=int, help="how many (default: 100 alphas, or 20 C)")
     add(
         "--eps",
         type=options.number,
@@ -278,24 +275,25 @@ def run_cv(arguments: argparse.Namespace) -> int:
     output.check_output(arguments.output)
     output.check_plot(arguments.plot)
     model = _search(arguments)
-    table, imputer = options.filled_table_of(arguments)
+    table, imputer = tables.filled_table_of(arguments)
     output.warn_of_parted(table)
     options.check_folds(arguments, table, "--folds", arguments.folds)
+    estimators.tell_scales(table, arguments)
     try:
-        options.suited(model, table, arguments).fit(
+        estimators.suited(model, table, arguments).fit(
             table.X,
             table.y,
             sample_weight=table.weights,
-            **options.grouping(model, table.groups),
+            **estimators.grouping(model, table.groups),
         )
     except KeyboardInterrupt:
         if not _print_complete(arguments, model, table):
             raise
         return failures.interrupted()
     chosen = model.best_estimator_
-    options.name_features(chosen, table.feature_names)
+    estimators.name_features(chosen, table.feature_names)
     with output.model_saved(arguments, chosen, table, imputer) as saved:
-        made = options.in_python(chosen, imputer, table.weights)
+        made = estimators.in_python(chosen, imputer, table.weights)
         _print_search(arguments, model, table, saved, made)
     output.draw(arguments.plot, lambda ax: proxmargin.CVDisplay(model).plot(ax))
     # a mixture with an unpenalised fit is not meant to be a minimiser
@@ -305,30 +303,20 @@ def run_cv(arguments: argparse.Namespace) -> int:
 
 def _search(arguments: argparse.Namespace) -> Estimator:
     """The classifier that chooses, with the parameters that the options describe."""
-    strength, kind = options.strength_and_kind(arguments)
-    known = set(kind._get_param_names())
-    for given in (strength, "l1_ratio", "eta"):
-        if getattr(arguments, given) is not None:
-            instead = "give --l1-ratios" if given == "l1_ratio" else f"leave out --{given}"
-            raise ValueError(f"cross-validation chooses {given} itself: {instead}")
-    settings: Record = {}
-    if arguments.l1_ratios is not None:
-        settings["l1_ratios"] = tuple(arguments.l1_ratios)
-    if arguments.relaxed:
-        settings["relaxed"] = True
-    for name in settings:
-        if name not in known:
-            flag = name.replace("_", "-")
-            raise ValueError(f"{arguments.model} has no parameter for --{flag}")
-    return options.search_of(
+    ratios = arguments.l1_ratios
+    if ratios and arguments.l1_ratio is not None:
+        raise ValueError("--l1-ratio is one of --l1-ratios: give the latter alone")
+    return estimators.search_of(
         arguments,
-        **settings,
-        **{f"{strength}s": arguments.n_strengths},
+        arguments.n_strengths,
+        l1_ratios=None if ratios is None else tuple(ratios),
+        relaxed=arguments.relaxed or None,
         eps=arguments.eps,
         cv=options.folds_of(arguments, arguments.folds),
         scoring=arguments.scoring,
         selection=arguments.selection,
         n_jobs=arguments.jobs,
+        verbose=not arguments.quiet,
     )
 
 
@@ -352,11 +340,11 @@ def _print_search(
         )
         return
     chosen, simplest = model.best_index_, _simplest(model)
-    output.print_listing(_listing(rows, chosen, simplest))
+    print(_listing(rows, chosen, simplest).plain())
     print("* chosen, + the strongest penalty within one standard error of the best\n")
     output.print_facts(
         {
-            "model": f"{facts['estimator']}({options.shown_settings(model.best_estimator_)})",
+            "model": f"{facts['estimator']}({estimators.shown_settings(model.best_estimator_)})",
             "in Python": made,
             **({"gamma": f"{model.gamma_:g} of the penalised fit"} if arguments.relaxed else {}),
             **_sizes(table, facts),
@@ -378,7 +366,7 @@ def _print_complete(arguments: argparse.Namespace, model: Estimator, table: Tabl
     if arguments.json:
         output.print_json({"data": table.describe(), "complete_folds": complete, "scores": rows})
     else:
-        output.print_listing(_listing(rows))
+        print(_listing(rows).plain())
         print(f"\ninterrupted: {complete} of {count} folds are complete")
     return True
 

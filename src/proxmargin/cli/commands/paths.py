@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import proxmargin
-from proxmargin.cli import failures, options, output
+from proxmargin.cli import estimators, failures, options, output, tables
+from proxmargin.cli.commands.compare import names_of
 from proxmargin.runtime.brief import Listing, number
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ def register_path(commands: options.Commands) -> None:
         run_path,
         "fit a model for many strengths of its penalty, from the largest",
     )
-    options.add_fitting(parser)
-    parser.add_argument("--n-alphas", type=int, default=20, help="how many (default: 20)")
+    estimators.add_fitting(parser)
+    parser.add_argument("--n-alphas", type=int, default=100, help="how many (default: 100)")
     parser.add_argument(
         "--eps",
         type=options.number,
@@ -59,12 +60,13 @@ def run_path(arguments: argparse.Namespace) -> int:
     from proxmargin.models.paths.descent import Ending
 
     output.check_plot(arguments.plot)
-    estimator = options.estimator_of(arguments)
-    name = options.free_strength(estimator, arguments)
-    table, _ = options.filled_table_of(arguments)
+    estimator = estimators.estimator_of(arguments)
+    name = estimators.free_strength(estimator, arguments)
+    table, _ = tables.filled_table_of(arguments)
     assert table.y is not None
+    estimators.tell_scales(table, arguments)
     path = proxmargin.margin_path(
-        options.suited(estimator, table, arguments).set_params(verbose=not arguments.quiet),
+        estimators.suited(estimator, table, arguments).set_params(verbose=not arguments.quiet),
         table.X,
         table.y,
         sample_weight=table.weights,
@@ -72,7 +74,7 @@ def run_path(arguments: argparse.Namespace) -> int:
         eps=arguments.eps,
         stop_at=arguments.stop_at,
     )
-    options.name_features(path.template, table.feature_names)
+    estimators.name_features(path.template, table.feature_names)
     rows = _path_rows(path)
     output.draw(arguments.plot, lambda ax: proxmargin.PathDisplay(path).plot(ax))
     if arguments.json:
@@ -91,7 +93,7 @@ def run_path(arguments: argparse.Namespace) -> int:
             )
             for row in rows
         ]
-        output.print_listing(Listing(headings, cells))
+        print(Listing(headings, cells).plain())
     if path.ended == Ending.INTERRUPTED:
         return failures.interrupted()
     return failures.OK if all(row["converged"] for row in rows) else failures.FAILED
@@ -123,7 +125,7 @@ def register_stability(commands: options.Commands) -> None:
         run_stability,
         "find features that are selected on most halves of the samples",
     )
-    options.add_fitting(parser)
+    estimators.add_fitting(parser)
     add = parser.add_argument_group(
         "selection (two of --threshold, --pfer and --q give the third; default: 0.75 and 1)"
     ).add_argument
@@ -169,12 +171,13 @@ def register_stability(commands: options.Commands) -> None:
 def run_stability(arguments: argparse.Namespace) -> int:
     output.check_output(arguments.csv)
     output.check_plot(arguments.plot)
-    estimator = options.estimator_of(arguments)
-    options.free_strength(estimator, arguments)
-    table, _ = options.filled_table_of(arguments)
+    estimator = estimators.estimator_of(arguments)
+    estimators.free_strength(estimator, arguments)
+    table, _ = tables.filled_table_of(arguments)
     output.warn_of_parted(table, OF_HALVES)
+    estimators.tell_scales(table, arguments)
     model = proxmargin.StabilitySelection(
-        options.suited(estimator, table, arguments),
+        estimators.suited(estimator, table, arguments),
         n_pairs=arguments.pairs,
         threshold=arguments.threshold,
         pfer=arguments.pfer,
@@ -193,9 +196,9 @@ def run_stability(arguments: argparse.Namespace) -> int:
         model.fit(table.X, table.y, sample_weight=table.weights, groups=table.groups)
     except TypeError as error:  # the model selects no features
         raise ValueError(str(error)) from error
-    options.name_features(model, table.feature_names)
+    estimators.name_features(model, table.feature_names)
     frame = model.to_frame()
-    with output.saved_first(arguments.csv, lambda name: output.write_csv(frame, name)) as saved:
+    with output.text_saved(arguments.csv, frame.to_csv(index=False)) as saved:
         _print(arguments, model, table, saved, frame.to_dict("records"))
     kind = "bars" if arguments.bars else "paths"
     output.draw(arguments.plot, lambda ax: proxmargin.StabilityDisplay(model).plot(ax, kind=kind))
@@ -233,7 +236,7 @@ def _print(
     # but for the strength, which the selection does not use
     used = copy(model.estimator)
     setattr(used, strength_of(used).name, None)
-    settings = options.shown_settings(used)
+    settings = estimators.shown_settings(used)
     others = [row for row in rows if not row["stable"]][:NEXT]
     clusters = arguments.cluster is not None
     headings = ("feature", "frequency", *(("cluster",) if clusters else ()))
@@ -246,7 +249,7 @@ def _print(
         for row in [*stable, *others]
     ]
     print(f"{_answer(arguments, model, len(stable))}\n")
-    output.print_listing(Listing(headings, cells))
+    print(Listing(headings, cells).plain())
     print()
     output.print_facts(
         {
@@ -296,14 +299,14 @@ def register_permute(commands: options.Commands) -> None:
         help="a data file or the name of an embedded set; before it perhaps a model file, whose "
         "parameters are taken",
     )
-    options.add_columns(parser, without="--weights")
+    tables.add_columns(parser, without="--weights")
     options.add_elsewhere(
         parser,
         "--weights",
         "a permutation test takes no weights, as permuted labels are equally likely only among "
         "samples that weigh the same: leave the column out with --ignore COL",
     )
-    options.add_model_options(parser, required=False)
+    estimators.add_model_options(parser, required=False)
     add = parser.add_argument_group("permutation test").add_argument
     add(
         "--models",
@@ -326,6 +329,7 @@ def register_permute(commands: options.Commands) -> None:
         help=f"how many (default: {PERMUTATIONS}, and {CHOOSING} where a strength is chosen)",
     )
     add("--folds", type=int, default=5, help="for a held-out score (default: 5)")
+    options.add_splits(parser)
     options.add_seed(parser)
     add("--jobs", type=int, metavar="N", help="parallel jobs (-1: all cores)")
     output.add_plot(parser, "the null distribution")
@@ -337,8 +341,8 @@ def run_permute(arguments: argparse.Namespace) -> int:
 
     output.check_plot(arguments.plot)
     models = bool(arguments.models)
-    estimator, table = (None, _of_models(arguments)) if models else _permuted(arguments)
-    chooses = options.to_choose(arguments)
+    estimator, table = _permuted(arguments)
+    chooses = estimators.to_choose(arguments)
     usual = "balanced_accuracy" if chooses or models else "mean-difference"
     if arguments.statistic is None:
         arguments.statistic = usual
@@ -348,6 +352,11 @@ def run_permute(arguments: argparse.Namespace) -> int:
         count = CHOOSING if chooses or models else PERMUTATIONS
     if arguments.statistic not in OF_PROJECTIONS:
         options.check_folds(arguments, table, "--folds", arguments.folds)
+    elif arguments.splits == options.TIME:
+        raise ValueError(
+            f"--splits time is of held-out samples, and {arguments.statistic} is of all: give "
+            "--statistic balanced_accuracy"
+        )
     if models:
         test = _choice_tested(arguments, table, count)
     else:
@@ -358,7 +367,7 @@ def run_permute(arguments: argparse.Namespace) -> int:
             statistic=arguments.statistic,
             n_permutations=count,
             groups=table.groups,
-            cv=arguments.folds,
+            cv=options.folds_of(arguments, arguments.folds),
             n_jobs=arguments.jobs,
             random_state=arguments.seed,
             verbose=not arguments.quiet,
@@ -377,6 +386,7 @@ def run_permute(arguments: argparse.Namespace) -> int:
                 "answer": test.sentence,
                 "groups": arguments.groups,
                 "folds": None if test.name in OF_PROJECTIONS else arguments.folds,
+                "splits": None if test.name in OF_PROJECTIONS else arguments.splits,
                 "seed": arguments.seed,
                 "statistic": test.name,
                 "value": test.statistic,
@@ -392,35 +402,32 @@ def run_permute(arguments: argparse.Namespace) -> int:
             print(f"{table.source}: the best of {listed}, chosen again each time\n")
         else:
             chosen = f", {chooses[0]} chosen by cross-validation each time" if chooses else ""
-            settings = options.shown_settings(estimator)
+            settings = estimators.shown_settings(estimator)
             print(f"{arguments.model} on {table.source}: {settings}{chosen}\n")
         output.print_facts(_facts(test, table.groups))
     return failures.interrupted() if test.interrupted else failures.OK
 
 
 def _permuted(arguments: argparse.Namespace) -> tuple[Any, Table]:
-    """The unfitted classifier, of the options or of a model file, and its data."""
+    """The unfitted classifier, of the options or of a model file, and its data; none for a choice
+    among models."""
     *models, arguments.data = arguments.data
+    if arguments.models:
+        if models or arguments.model is not None:
+            raise ValueError(
+                "--models is for the choice among models: leave --model, or the file, out"
+            )
+        return None, tables.filled_table_of(arguments)[0]
     if len(models) > 1:
         raise ValueError(f"permute takes one model file and one data file, got {len(models)} more")
     if models:
         return _of_file(models[0], arguments)
     if arguments.model is None:
         raise ValueError("permute needs --model NAME, or a model file: permute model.pmz DATA")
-    chooses = options.to_choose(arguments)
-    estimator = (
-        options.search_of(arguments, verbose=0) if chooses else options.estimator_of(arguments)
-    )
-    table, _ = options.filled_table_of(arguments)
-    return options.suited(estimator, table, arguments), table
-
-
-def _of_models(arguments: argparse.Namespace) -> Table:
-    """The data of a choice among models."""
-    *others, arguments.data = arguments.data
-    if others or arguments.model is not None:
-        raise ValueError("--models is for the choice among models: leave --model, or the file, out")
-    return options.filled_table_of(arguments)[0]
+    estimator = estimators.classifier_of(arguments)
+    table, _ = tables.filled_table_of(arguments)
+    estimators.tell_scales(table, arguments)
+    return estimators.suited(estimator, table, arguments), table
 
 
 def _choice_tested(arguments: argparse.Namespace, table: Table, count: int) -> PermutationTest:
@@ -430,14 +437,15 @@ def _choice_tested(arguments: argparse.Namespace, table: Table, count: int) -> P
     from proxmargin.studies.comparing.rows import LabelledRows
     from proxmargin.studies.publishing.folder import BestScore
 
-    names = [name for word in arguments.models for name in word.split(",") if name]
-    scaled = options.STANDARDIZE[arguments.standardize]
+    scaled = estimators.SCALING.get(arguments.standardize, estimators.AUTO)
     data = LabelledRows.checked(HuberizedSVC(), table.X, table.y, None, table.groups)
-    scaled = not data.is_sparse if scaled == "auto" else bool(scaled)
-    candidates = named_candidates("all" if names == ["all"] else names, standardize=scaled)
+    scaled = not data.is_sparse if scaled == estimators.AUTO else bool(scaled)
+    candidates = named_candidates(names_of(arguments.models, []), standardize=scaled)
     arguments.models = [each.name for each in candidates]
     metric = metric_of(arguments.statistic, "--statistic")
-    measure = BestScore.of(candidates, data, metric, arguments.folds, arguments.seed)
+    measure = BestScore.of(
+        candidates, data, metric, options.folds_of(arguments, arguments.folds), arguments.seed
+    )
     return measure.tested(None, count, arguments.jobs, not arguments.quiet)
 
 
@@ -460,15 +468,15 @@ def _of_file(name: str, arguments: argparse.Namespace) -> tuple[Any, Table]:
         target=arguments.target,
         ids=arguments.ids,
         ignore=arguments.ignore,
-        dialect=options.dialect_of(arguments),
+        dialect=tables.dialect_of(arguments),
     )
-    options.tell(table, arguments)
+    tables.tell(table, arguments)
     if table.y is None:
         raise ValueError(f"{arguments.data} has no labels to permute: name their column (--target)")
     if isinstance(model, Preprocessed):
         table, model = replace(table, X=model.transformer.transform(table.X)), model.model
     arguments.model = type(model).__name__
-    return options.in_order(clone(model), table), table
+    return estimators.in_order(clone(model), table), table
 
 
 def _facts(test: PermutationTest, groups: Values | None) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import shlex
 import sys
 import warnings
@@ -11,10 +12,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import proxmargin
-from proxmargin.cli import failures, options, output
+from proxmargin.cli import failures, options, output, tables
 from proxmargin.runtime.brief import Listing, number
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ def register_predict(commands: options.Commands) -> None:
         help="a data file or the name of an embedded set; columns that the model was fitted to are "
         "found by name, and others left out",
     )
-    options.add_roles(parser, "--target", "--id", "--ignore")
+    tables.add_roles(parser, "--target", "--id", "--ignore")
     of_cells = map(options.flag_of, OF_PREDICTIONS)
-    options.add_group(parser, "cells, rows and classes", options.CELLS, *of_cells)
+    options.add_group(parser, "cells, rows and classes", tables.CELLS, *of_cells)
     options.add_elsewhere(
         parser,
         "--impute",
@@ -77,7 +78,7 @@ def register_predict(commands: options.Commands) -> None:
         "of models by compare or fit --calibrate",
     )
     add("-o", "--output", metavar="FILE", help="write CSV there (default: standard output)")
-    options.add_text(parser)
+    tables.add_text(parser)
     options.add_common(parser)
 
 
@@ -98,22 +99,19 @@ def run_predict(arguments: argparse.Namespace) -> int:
         model,
         **{name: getattr(arguments, name) for name in ("target", "ids", "ignore", "unseen")},
         **{name: getattr(arguments, name) for name in OF_PREDICTIONS},
-        dialect=options.dialect_of(arguments),
+        dialect=tables.dialect_of(arguments),
     )
-    options.tell(table, arguments)
+    tables.tell(table, arguments)
     columns = _predicted(model, table, arguments)
     quality = _quality(table.y, columns["prediction"], model.classes_)
     _warn_of_less_probable(model, columns)
 
-    def save(name: str) -> None:
-        with output.text_replaced(name) as file:
-            _write(columns, file)
-
-    with output.saved_first(arguments.output, save) as saved:
+    text = _csv(columns)
+    with output.text_saved(arguments.output, text) as saved:
         if arguments.json:
             output.print_json({"classes": model.classes_, **columns, **quality, "saved": saved})
         elif not arguments.output:
-            _write(columns, sys.stdout)
+            print(text, end="")
     if not (arguments.json or arguments.quiet):
         where = f" to {arguments.output}" if arguments.output else ""
         found = "".join(f"; {name.replace('_', ' ')} {each:.4f}" for name, each in quality.items())
@@ -171,10 +169,12 @@ def _warn_of_less_probable(model: Estimator, columns: Record) -> None:
         )
 
 
-def _write(columns: Record, file: TextIO) -> None:
-    writer = csv.writer(file, lineterminator="\n")
+def _csv(columns: Record) -> str:
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+    return written.getvalue()
 
 
 def _quality(truth: Any, labels: Any, classes: Any) -> dict[str, float]:
@@ -214,8 +214,9 @@ def register_coefs(commands: options.Commands) -> None:
     )
     add("--all", action="store_true", help="features without a coefficient and all rows, too")
     add("-o", "--output", metavar="FILE", help="write CSV there, and all rows (default: a table)")
-    options.add_roles(parser, "--target", "--id", "--ignore")
-    options.add_text(parser)
+    tables.add_roles(parser, "--target", "--id", "--ignore")
+    options.add_group(parser, "cells, rows and classes", tables.CELLS, "--labels")
+    tables.add_text(parser)
     options.add_common(parser)
 
 
@@ -224,7 +225,12 @@ def run_coefs(arguments: argparse.Namespace) -> int:
     model = proxmargin.load_model(arguments.model)
     X, y = _data(arguments, model)
     try:
-        frame = model.coefficients(X, zeros=arguments.all)
+        frame = model.coefficients(zeros=arguments.all)
+        if X is not None:  # of which ranks, those of the model, do not depend
+            of_data = model.coefficients(X, zeros=arguments.all)
+            keys = ["feature", "class"]
+            scaled = frame[keys].merge(of_data, how="left", on=keys)["coefficient_per_sd"]
+            frame["coefficient_per_sd"] = scaled.to_numpy()
     except TypeError as error:  # a kernel has none
         raise ValueError(str(error)) from error
     # refits of a model behind an imputer would need rows without blanks
@@ -233,7 +239,7 @@ def run_coefs(arguments: argparse.Namespace) -> int:
         more = ["feature", "class", *REPORTED]
         frame = frame.merge(report[more], how="left", on=["feature", "class"])
     unknown = bool(len(frame)) and bool(frame["coefficient_per_sd"].isna().all())
-    with output.saved_first(arguments.output, lambda name: output.write_csv(frame, name)) as saved:
+    with output.text_saved(arguments.output, frame.to_csv(index=False)) as saved:
         if arguments.json:
             rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
             output.print_json({"model": arguments.model, "coefficients": rows, "saved": saved})
@@ -262,14 +268,15 @@ def _data(arguments: argparse.Namespace, model: Estimator) -> tuple[Any, Any]:
     from proxmargin.files.errors import pandas
     from proxmargin.files.tables.table import read_for_model
 
-    table = read_for_model(
-        arguments.data,
-        model,
-        **{name: getattr(arguments, name) for name in ("target", "ids", "ignore")},
-        unseen="zero",  # of no account for standard deviations
-        dialect=options.dialect_of(arguments),
-    )
-    options.tell(table, arguments)
+    given = {name: getattr(arguments, name) for name in ("target", "ids", "ignore")}
+    given["dialect"] = tables.dialect_of(arguments)
+    own = {"target": None} if arguments.labels else {}  # which the other table has
+    # levels that are new are of no account for standard deviations
+    table = read_for_model(arguments.data, model, **{**given, **own}, unseen="zero")
+    tables.tell(table, arguments)
+    if arguments.labels is not None:
+        labelled = proxmargin.read_data(arguments.data, labels=arguments.labels, **given)
+        table = replace(table, X=table.X[np.asarray(labelled.rows)], y=labelled.y)
     known = {str(label): label for label in model.classes_}
     labels = [] if table.y is None else [known.get(str(label)) for label in table.y.tolist()]
     y = np.array(labels) if labels and None not in labels else None
@@ -298,7 +305,7 @@ def _print(frame: Frame, most: int) -> None:
         for row in frame.head(most).to_dict("records")
     ]
     more = [REPORTED_AS.get(name, name) for name in REPORTED] if "auc" in frame else []
-    output.print_listing(Listing([*headings, *more], cells))
+    print(Listing([*headings, *more], cells).plain())
     if len(frame) > most:
         print(f"\n... {len(frame) - most} more rows: --all prints them, -o FILE writes them")
 
@@ -306,7 +313,7 @@ def _print(frame: Frame, most: int) -> None:
 def register_info(commands: options.Commands) -> None:
     parser = options.subcommand(commands, "info", run_info, "describe a model file or a data file")
     parser.add_argument("data", metavar="MODEL|DATA", help="a model file, or DATA")
-    options.add_columns(parser)
+    tables.add_columns(parser)
     options.add_common(parser)
 
 
@@ -338,7 +345,7 @@ def _facts(arguments: argparse.Namespace) -> Record:
     used, typed, problem = arguments, list[str](), ""
     seen: Record = {}
     rest: dict[str, str] = {}  # what is wrong after the options that are named
-    dialect = options.dialect_of(arguments)
+    dialect = tables.dialect_of(arguments)
     with suppress(ValueError):  # what cannot be opened may be so with an option that is named
         seen = survey(arguments.data, dialect)
     table: Table | None = None
@@ -356,12 +363,12 @@ def _facts(arguments: argparse.Namespace) -> Record:
             raise
         try:
             table, advice = _read(argparse.Namespace(**{**vars(used), "quiet": True}))
-            options.tell(replace(table, notes=_untold(table.notes, str(error), typed)), used)
+            tables.tell(replace(table, notes=_untold(table.notes, str(error), typed)), used)
         except ValueError as last:  # which names nothing to be typed
             rest = {"then": failures.as_options(str(last))} if typed else {}
         with suppress(ValueError):  # a column that is left out may be one that cannot be opened
             other = used.data != arguments.data
-            seen = (not other and seen) or survey(used.data, options.dialect_of(used))
+            seen = (not other and seen) or survey(used.data, tables.dialect_of(used))
     rows, columns = seen.pop("rows", 0), seen.pop("columns", 0)
     if table is not None:
         used, more = failures.heeded(used, advice)
@@ -400,7 +407,7 @@ def _read(arguments: argparse.Namespace) -> tuple[Table, list[str]]:
     """The data, and what is advised: by warnings, and of classes that are too small for folds."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        table = options.table_of(arguments)
+        table = tables.table_of(arguments)
         if table.y is not None:
             import numpy as np
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from numbers import Number
 from typing import Any
 
@@ -187,6 +188,8 @@ def by_feature(
     if unknown:
         told = ", ".join(repr(each) for each in features[:SHOWN])
         told += ", ..." if len(features) > SHOWN else ""
+        near = get_close_matches(str(unknown[0]), map(str, features), 1)
+        told += f": did you mean {near[0]!r}?" if near else ""
         without = "X has no feature names: its features are" if labels is None else "X has"
         raise ValueError(
             f"{name} names {unknown[0]!r}, which is no feature of X: {without} {told}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import tempfile
 import weakref
@@ -10,19 +11,26 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from proxmargin.data.datasets.dataset import Arrays, CompressedRows, Dataset, NpyRows, Source
 from proxmargin.data.datasets.parquet import ParquetRows
 from proxmargin.data.inputs.aligned import refuse_masked
+from proxmargin.data.inputs.kinds import Labels, SparseMatrix
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.files import errors_named, unpacked_bytes
 
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
 Columns = Sequence[Any] | Mapping[str, Sequence[Any] | None] | None
+Place: TypeAlias = "str | os.PathLike[str] | Labels | None"  # of labels or weights
+Filters: TypeAlias = "pc.Expression | Sequence[tuple[str, str, object]] | None"
 TEXT_BYTES = 1 << 24  # of a svmlight file that are parsed at a time: 16 MB, and the rest of a line
 LONGEST_LINE = 1 << 27  # bytes: a sample of some million values
 # what files begin with that are read, but not compressed
@@ -31,12 +39,12 @@ MOST_FEATURES = 2**31 - 1  # of a svmlight file; their number is that of the las
 
 
 def open_dataset(
-    path: Any,
+    path: str | os.PathLike[str] | ArrayLike | SparseMatrix,
     *,
-    target: Any,
-    weight: Any = None,
+    target: Place,
+    weight: Place = None,
     columns: Columns = None,
-    filters: Any = None,
+    filters: Filters = None,
     chunk_rows: int | None = None,
 ) -> Dataset:
     """Open data on disk that are read in chunks of rows, for `fit` of the linear models.
@@ -105,9 +113,9 @@ def open_dataset(
         refuse_masked(name, given)
     source = _source(path, target, weight, columns, filters)
     if source.n_rows == 0:
-        raise ValueError(f"{path} holds no rows" + (" that pass the filters" if filters else ""))
+        raise ValueError(f"{path!s} holds no rows" + (" that pass the filters" if filters else ""))
     if source.n_features == 0:
-        raise ValueError(f"{path} holds no features besides target and weight")
+        raise ValueError(f"{path!s} holds no features besides target and weight")
     return Dataset(source, chunk_rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -143,6 +144,19 @@ def fitted_transformer(transformer: Estimator, X: Features, y: Labels) -> Estima
             f"SimpleImputer() or a pipeline of such, got {transformer!r:.80}"
         )
     return clone(transformer).fit(X, y)
+
+
+def expression(estimator: Estimator) -> str:
+    """The Python expression that makes an estimator again, unfitted, with the parameters that are
+    no defaults; callbacks, which show progress, are none of them."""
+    if isinstance(estimator, Preprocessed):
+        return f"make_pipeline({described(estimator.transformer)}, {expression(estimator.model)})"
+    settings = estimator.get_params(deep=False)
+    if "callbacks" in settings:  # of this package
+        plain = {n: v.item() if isinstance(v, np.generic) else v for n, v in settings.items()}
+        estimator = type(estimator)(**{**plain, "callbacks": ()})
+    made = described(estimator)
+    return re.sub(r"(?<=[\[( -])inf(?=[\],)])", "float('inf')", made)
 
 
 def described(transformer: Estimator) -> str:

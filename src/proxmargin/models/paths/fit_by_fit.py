@@ -170,7 +170,7 @@ def fitted_grid(
     y: Labels,
     sample_weight: ArrayLike | None = None,
     offset: ArrayLike | None = None,
-) -> Iterator[Any]:
+) -> Iterator[Estimator]:
     """A fitted copy of the estimator for each of the settings, in their order.
 
     Where the settings are those of the loss and the penalty the data are checked and standardised

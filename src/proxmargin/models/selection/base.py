@@ -34,10 +34,11 @@ from proxmargin.models.fitting.coefficients import HasCoefficients
 from proxmargin.models.fitting.factors import warn_if_separated
 from proxmargin.models.fitting.notebook import CertifiedEstimator
 from proxmargin.models.fitting.parameters import DataParameters, SolverParameters
+from proxmargin.models.paths.compute import compute_path, with_explained
 from proxmargin.models.paths.fit_by_fit import refitted
 from proxmargin.models.paths.found import unmet_of, warn_of_unmet
 from proxmargin.models.paths.grid import Strength, default_grid, parameters_of, strength_of
-from proxmargin.models.paths.path import Path, compute_path, with_explained
+from proxmargin.models.paths.path import Path
 from proxmargin.models.selection.folds import (
     Fold,
     Judged,
@@ -138,7 +139,7 @@ class CrossValidated(
         y: Labels,
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
-        **params: Any,
+        **params: ArrayLike | None,
     ) -> Self:
         """Fit all folds, choose the strength, and fit all rows with it.
 

@@ -138,7 +138,13 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     random_state: Seed = 0
 
     @with_pages
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
+    def fit(
+        self,
+        X: Features,
+        y: Labels,
+        sample_weight: ArrayLike | None = None,
+        **params: ArrayLike | None,
+    ) -> Self:
         """Fit the classifiers and the map of their scores.
 
         Parameters
@@ -171,29 +177,29 @@ class CalibratedMargin(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         self._check_parameters()
         sample_weight = by_sample("sample_weight", sample_weight, X)
-        params = {name: by_sample(name, each, X) for name, each in params.items()}
+        named = {name: by_sample(name, each, X) for name, each in params.items()}
         refuse_masked("X", X)
         refuse_masked("y", y)
         refuse_other_order("y", y, X)
-        X, y = in_memory(X), in_memory(y)
-        X, y, _ = indexable(X, column_or_1d(y, warn=True), params.get("groups"))
-        check_classification_targets(y)
-        weights = validated_weights(sample_weight, X)
-        fitting, splitting = self._routed(weights, params)
-        live = np.ones(len(y), bool) if weights is None else weights > 0
-        self.classes_ = np.unique(y[live])  # classes without weight are as good as absent
-        codes = np.minimum(np.searchsorted(self.classes_, y), max(self.classes_.size - 1, 0))
-        splitter = splitter_of(self.cv, y, splitting.get("groups"), self.random_state)
-        self._check_classes(codes[live], splitter.get_n_splits(X, y, **splitting))
-        folds = list(splitter.split(X, y, **splitting))
-        check_disjoint(folds, len(y))
+        labels: Values = column_or_1d(in_memory(y), warn=True)
+        samples, labels, _ = indexable(in_memory(X), labels, named.get("groups"))
+        check_classification_targets(labels)
+        weights = validated_weights(sample_weight, samples)
+        fitting, splitting = self._routed(weights, named)
+        live = np.ones(len(labels), bool) if weights is None else weights > 0
+        self.classes_ = np.unique(labels[live])  # classes without weight are as good as absent
+        codes = np.minimum(np.searchsorted(self.classes_, labels), max(self.classes_.size - 1, 0))
+        splitter = splitter_of(self.cv, labels, splitting.get("groups"), self.random_state)
+        self._check_classes(codes[live], splitter.get_n_splits(samples, labels, **splitting))
+        folds = list(splitter.split(samples, labels, **splitting))
+        check_disjoint(folds, len(labels))
         if not self._is_pairwise:
-            warn_of_ordered_rows(self.cv, splitting.get("groups"), X, codes)
-        plain, fitting = self._plain(X, y, fitting, folds)
-        self.estimators_ = self._fitted_to_folds(plain, X, y, fitting, folds)
+            warn_of_ordered_rows(self.cv, splitting.get("groups"), samples, codes)
+        plain, fitting = self._plain(samples, labels, fitting, folds)
+        self.estimators_ = self._fitted_to_folds(plain, samples, labels, fitting, folds)
         if not self._is_ensemble and not hasattr(self, "estimator_"):
-            self.estimator_ = clone(plain).fit(X, y, **fitting)
-        scores, rows = self._held_out(X, y, folds)
+            self.estimator_ = clone(plain).fit(samples, labels, **fitting)
+        scores, rows = self._held_out(samples, labels, folds)
         used = live[rows]
         counted = np.ones(rows.size) if weights is None else weights[rows]
         total, number = counted[used].sum(), int(used.sum())

@@ -26,10 +26,11 @@ from proxmargin.data.inputs.targets import Targets
 from proxmargin.models.classifiers.elastic_net import ElasticNetEstimator
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
+from proxmargin.models.paths.compute import compute_path
 from proxmargin.models.paths.fit_by_fit import fitted_grid
 from proxmargin.models.paths.found import Found, published, unmet_of
 from proxmargin.models.paths.grid import at_strength, problems_of, strength_of
-from proxmargin.models.paths.path import Path, compute_path
+from proxmargin.models.paths.path import Path
 from proxmargin.models.selection.scoring import HeldOutRows, Judge, Models, no_convergence_warnings
 from proxmargin.optimality.certificates.certificate import Certificate, CertificateList, combined
 from proxmargin.optimality.certificates.certify import certify

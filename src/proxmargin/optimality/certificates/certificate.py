@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, TypeVar, overload
+from typing import TypeVar, overload
 
 import numpy as np
 
@@ -139,7 +139,7 @@ class CertificateList(Sequence[Certificate]):
     (3, True, True)
     """
 
-    def __init__(self, certificates: Sequence[Certificate], classes: Iterable[Any] = ()) -> None:
+    def __init__(self, certificates: Sequence[Certificate], classes: Iterable[object] = ()) -> None:
         self._all = each = tuple(certificates)
         self._classes = tuple(map(str, classes))
         worst = self._worst()

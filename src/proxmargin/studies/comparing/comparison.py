@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from proxmargin.data.inputs.preprocessing import expression
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
 from proxmargin.runtime.optional import optional
@@ -359,11 +360,13 @@ def _facts(found: Comparison) -> Record:
 
 def _model(found: Comparison, name: str) -> Record:
     result, final = found.results[name], found.finals.get(name)
-    certificate = getattr(found.models_.get(name), "certificate_", None)
+    whole = found.models_.get(name)
+    certificate = getattr(whole, "certificate_", None)
     known = None if certificate is None else {n: getattr(certificate, n) for n in OF_CERTIFICATE}
     rows = {each.name: found.row(name, each.name) for each in found.setup.protocol.metrics}
     whose, told = result["probabilities"], None if certificate is None else str(certificate)
-    of_final = None if final is None else {"n_features": final.features_used, "certificate": told}
+    made = {"python": None if whole is None else expression(whole), "certificate": told}
+    of_final = None if final is None else {"n_features": final.features_used, **made}
     return {
         **result,
         "probabilities": {"kind": whose, "sentence": PROBABILITIES[whose]},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from proxmargin.studies.stats.scores import MAJORITY, Floats, ScoreTable, check_
 
 if TYPE_CHECKING:
     from proxmargin.studies.comparing.comparison import Comparison
+    from proxmargin.studies.displays.fits import CriticalDifferenceDisplay
 
 
 SHOWN = 17  # lines of the table in a session
@@ -135,7 +136,7 @@ class SeveralComparisons:
         frame["p_wilcoxon_holm"] = np.asarray(holm(frame["p_wilcoxon"].to_numpy()))
         return frame
 
-    def plot(self, ax: Axes | None = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> CriticalDifferenceDisplay:
         """Draw average ranks with the critical difference: a `CriticalDifferenceDisplay`."""
         from proxmargin.studies.displays.fits import CriticalDifferenceDisplay
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from proxmargin.data.inputs.aligned import checked_groups
-from proxmargin.data.inputs.kinds import Features, Labels
+from proxmargin.data.inputs.kinds import Features, Labels, Splits
 from proxmargin.data.inputs.parameters import SEEDS, drawn_seeds
 from proxmargin.data.inputs.preprocessing import Preprocessed
 from proxmargin.files.models.model import save_model
@@ -104,19 +104,24 @@ class BestScore:
     candidates: Sequence[Candidate]
     data: LabelledRows
     metric: Metric
-    folds: int
+    folds: Splits
     seed: int
     block: ClassVar[int] = 1  # each takes seconds: the first tells how long all will take
     in_processes: ClassVar[bool] = True
 
     @classmethod
     def of(
-        cls, candidates: Sequence[Candidate], data: LabelledRows, metric: Metric, *at: int
+        cls,
+        candidates: Sequence[Candidate],
+        data: LabelledRows,
+        metric: Metric,
+        folds: Splits,
+        seed: int,
     ) -> Self:
         """Without calibration of models without a choice, unless probabilities are judged."""
         plain = Given(calibrated=metric.probabilities_from is not None)
         quick = [each if chooses(each) else replace(each, search=plain) for each in candidates]
-        return cls(quick, data, metric, *at)
+        return cls(quick, data, metric, folds, seed)
 
     def __call__(self, codes: Codes) -> LabelingStatistics:
         found = until_interrupted(lambda each: float(self.scores(each).max()), codes)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # nothing is imported before it is asked for: a comparison needs the card alone
 _HOMES = {"check_libraries": "page", "data_card": "card", "write_report": "page"}
+
+if TYPE_CHECKING:
+    from proxmargin.studies.reports.card import data_card
+    from proxmargin.studies.reports.page import check_libraries, write_report
 
 __all__ = ["check_libraries", "data_card", "write_report"]
 

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu, rankdata
 
+from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.runtime.types import Matrix, Record, Values
 
 # entries of a block of columns in float64: 16 MB, so that a few of them fit beside any data
@@ -37,7 +38,7 @@ NAMED = 3  # columns named by a sentence
 Names = Sequence[str]
 
 
-def data_card(X: Any, y: Values, feature_names: Names | None = None) -> Record:
+def data_card(X: Features, y: Labels, feature_names: Names | None = None) -> Record:
     """Sizes, faults and suspects of leakage of a data set.
 
     Nothing is changed, and sparse data are not made dense.
@@ -78,25 +79,25 @@ def data_card(X: Any, y: Values, feature_names: Names | None = None) -> Record:
     >>> card["n_samples"], card["n_features"], card["sorted_by_class"]
     (178, 13, True)
     """
-    X, y, names = _checked(X, y, feature_names)
-    labels, codes = np.unique(y, return_inverse=True)
+    table, of, names = _checked(X, y, feature_names)
+    labels, codes = np.unique(of, return_inverse=True)
     counts = np.bincount(codes)
-    by_column, by_row = (X.tocsc(), X.tocsr()) if _is_sparse(X) else (X, X)
+    by_column, by_row = (table.tocsc(), table.tocsr()) if _is_sparse(table) else (table, table)
     missing, constant, in_row_order = _column_facts(by_column)
-    rows = _groups(_sparse_lines(by_row) if _is_sparse(X) else _dense_lines(by_row))
-    across = _sparse_lines(by_column) if _is_sparse(X) else _dense_lines(by_column.T)
+    rows = _groups(_sparse_lines(by_row) if _is_sparse(table) else _dense_lines(by_row))
+    across = _sparse_lines(by_column) if _is_sparse(table) else _dense_lines(by_column.T)
     twins = _groups(across, kept=set(np.flatnonzero(~constant).tolist()))
     conflicts = [group for group in rows if np.unique(codes[group]).size > 1]
-    screened = np.arange(y.size)
-    if y.size > SCREENED_ROWS:
-        drawn = np.random.default_rng(0).choice(y.size, SCREENED_ROWS, replace=False)
+    screened = np.arange(of.size)
+    if of.size > SCREENED_ROWS:
+        drawn = np.random.default_rng(0).choice(of.size, SCREENED_ROWS, replace=False)
         screened = np.sort(drawn)
     separating, separators = _separators(by_column, by_row, codes, labels, names, screened)
     card: Record = {
-        "n_samples": int(X.shape[0]),
-        "n_features": int(X.shape[1]),
-        "sparse": _is_sparse(X),
-        "density": float(X.nnz / np.prod(X.shape)) if _is_sparse(X) else None,
+        "n_samples": int(table.shape[0]),
+        "n_features": int(table.shape[1]),
+        "sparse": _is_sparse(table),
+        "density": float(table.nnz / np.prod(table.shape)) if _is_sparse(table) else None,
         "classes": [
             {"label": str(label), "count": int(count)}
             for label, count in zip(labels, counts, strict=True)
@@ -124,7 +125,7 @@ def _is_sparse(X: object) -> bool:  # which tells mypy nothing
     return bool(sp.issparse(X))
 
 
-def _checked(X: Any, y: Values, names: Names | None) -> tuple[Any, Values, list[str]]:
+def _checked(X: Any, y: Labels, names: Names | None) -> tuple[Any, Values, list[str]]:
     if names is None and hasattr(X, "columns"):
         names = list(X.columns)
     if _is_sparse(X):

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import replaced
@@ -40,7 +40,13 @@ SNIPPET = "window.vegaEmbed = vegaEmbed;"
 KEPT_PREDICTIONS = 50_000
 
 
-def write_report(comparison: Any, path: str | os.PathLike[str]) -> None:
+class HasFacts(Protocol):
+    """A comparison."""
+
+    def to_dict(self) -> Record: ...
+
+
+def write_report(comparison: HasFacts | Facts, path: str | os.PathLike[str]) -> None:
     """Write a comparison as one HTML file, to be opened by any browser without a network.
 
     Parameters

@@ -119,8 +119,10 @@ def _model_remark(facts: Facts, model: Facts, heading: str) -> str:
         return ""
     name, curve = model["name"], facts["paths"].get(model["name"])
     settings = ", ".join(f"{k}={setting(v)}" for k, v in model["settings"].items())
+    made = model["final"].get("python") or f"{name}({settings})"
+    named = "" if made.startswith(f"{name}(") else f"{name}, "
     told = (
-        f"{heading}: {name}({settings}), fitted on all samples; it uses "
+        f"{heading}: {named}{made}, fitted on all samples; it uses "
         f"{model['final']['n_features']} of {facts['data']['n_features']} features."
     )
     if not curve or curve["parameter"] not in ("alpha", "C"):
