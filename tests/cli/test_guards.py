@@ -187,3 +187,31 @@ def test_features_of_one_value_each_are_told(tmp_path, capsys):
     (tmp_path / "d.csv").write_text("a,b,y\n" + "3,1,p\n3,1,q\n" * 10)
     assert main(["fit", str(tmp_path / "d.csv"), "--model", "L2SVC", "-q"]) == OK
     assert "2 features, and one value in all rows of each" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--output", "--report"])
+def test_a_table_that_is_read_is_not_written_over(option: str, frame, tmp_path, capsys) -> None:
+    path = tmp_path / "data.csv"
+    frame.to_csv(path, index=False)
+    before = path.read_bytes()
+    written = str(tmp_path / "." / "data.csv")
+    assert main(["compare", str(path), "--models", "DWD", option, written]) == USAGE
+    assert f"{option} {written}: that file is read" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_the_command_of_info_leaves_out_a_column_that_counts_the_rows(
+    frame, tmp_path, capsys
+) -> None:
+    path = tmp_path / "data.csv"
+    frame.insert(0, "sample no", np.arange(ROWS))
+    frame.to_csv(path, index=False)
+    assert main(["info", str(path)]) == OK
+    assert "--ignore 'sample no'" in capsys.readouterr().out
+
+
+def test_a_mark_of_missing_cells_may_end_with_a_full_stop(frame, tmp_path, capsys) -> None:
+    path = tmp_path / "data.csv"
+    frame.assign(a=[*frame["a"][1:].astype(str), "n.d."]).to_csv(path, index=False)
+    assert main(["info", str(path)]) == OK
+    assert capsys.readouterr().out.rstrip().endswith("--missing n.d. --impute median")

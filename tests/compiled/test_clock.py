@@ -148,3 +148,13 @@ def test_only_kernels_are_said_to_be_compiled(caplog) -> None:
     assert cache.just_in_time(twice, {})(1.0) == 2.0
     assert len(caplog.messages) == 1
     assert caplog.messages[0].startswith("compiling kernels")
+
+
+def test_an_end_without_a_beginning_counts_nothing() -> None:
+    compiling.end()
+    assert compiling.depth == 0
+    before = compiling.seconds
+    compiling.begin()
+    sleep(0.01)
+    compiling.end()
+    assert compiling.seconds >= before + 0.01

@@ -139,7 +139,7 @@ def _option(found: re.Match[str]) -> str:
         return _FLAGS[name]
     word = literal_eval(quoted) if quoted else value
     # a shell takes a mark as it is, but in a sentence it would look like one of punctuation
-    mark = quoted and not any(map(str.isalnum, word))
+    mark = quoted and not word[-1:].isalnum()
     return f"{_FLAGS[name]} {repr(word) if mark else shlex.quote(word)}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -97,6 +98,22 @@ def check_counts(arguments: argparse.Namespace) -> None:
             raise ValueError(f"{flag_of(name)} {count}: {why}")
     if getattr(arguments, "jobs", None) == 0:
         raise ValueError("--jobs 0: at least one job does the work; -1: one for each core")
+
+
+READ, WRITTEN = ("data", "model", "labels"), ("output", "report", "csv", "plot", "checkpoint")
+
+
+def check_outputs(arguments: argparse.Namespace) -> None:
+    """Raise ValueError that names the option that would write over a file that is read."""
+    for name in WRITTEN:
+        written = getattr(arguments, name, None)
+        for read in (each for kind in READ for each in _listed(getattr(arguments, kind, None))):
+            if written and Path(read).exists() and Path(read).resolve() == Path(written).resolve():
+                raise ValueError(f"{flag_of(name)} {written}: that file is read, name another")
+
+
+def _listed(value: str | list[str] | None) -> list[str]:
+    return value if isinstance(value, list) else [value] if value else []
 
 
 def check_folds(arguments: argparse.Namespace, table: Table, option: str, folds: int) -> None:

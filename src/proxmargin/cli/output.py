@@ -169,11 +169,11 @@ def warn_of_parted(table: Table, *harm: str) -> None:
     warn_of_repeated_ids(table.ids, table.groups, getattr(table.ids, "name", None), *harm)
 
 
-def warn_of_leaks(table: Table) -> None:
-    """Warn, once, of columns and rows of a file that give the classes away; embedded data sets are
-    known, and not searched."""
+def warn_of_leaks(table: Table) -> list[str]:
+    """Warn, once, of columns and rows of a file that give the classes away, in these sentences;
+    embedded data sets are known, and not searched."""
     if table.y is None or not os.path.exists(table.source):
-        return
+        return []
     from proxmargin.studies.reports.card import leak_signs
 
     # samples of different names may be alike
@@ -181,3 +181,4 @@ def warn_of_leaks(table: Table) -> None:
     found = leak_signs(table.X, table.y, table.feature_names, grouped=grouped)
     if found:
         warnings.warn(f"{table.source}: {'; '.join(found)}.", UserWarning, stacklevel=2)
+    return found

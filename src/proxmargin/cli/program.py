@@ -65,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def work() -> int:
         options.check_counts(arguments)
+        options.check_outputs(arguments)
         return int(arguments.run(arguments))
 
     return guarded(work, debug=arguments.debug)

@@ -89,8 +89,9 @@ def _listen() -> None:
 def _say() -> None:
     logging.getLogger("proxmargin").warning(
         "compiling kernels for their first use: some seconds, a minute or two for a path; every "
-        "process does so for a loss of your own, and for all kernels where there is no library of "
-        "them, which `python -m proxmargin.compiled.build` makes"
+        "process does so for a loss of your own, and for kernels that the library lacks or whose "
+        "source has changed, until `python -m proxmargin.compiled.build` (in a checkout: python3 "
+        "run.py build) makes it whole"
     )
 
 

@@ -22,6 +22,8 @@ class _Compiling(threading.local):
         self.depth += 1
 
     def end(self) -> None:
+        if not self.depth:  # it began before anybody listened
+            return
         self.depth -= 1
         self.seconds += 0.0 if self.depth else perf_counter() - self.since
 

@@ -31,7 +31,8 @@ PACKAGE = "proxmargin."
 SETTING = "PROXMARGIN_KERNELS"  # "numba": without the library; or the level of processors to take
 BUILDING = "building"  # its value in processes that make a library
 WITHOUT_NUMBA = "this needs a kernel that is not compiled; type: pip install 'proxmargin[custom]'"
-UNUSABLE = (Refused, OSError, ImportError, ValueError, KeyError)  # where a library is not right
+# where a library is not right
+UNUSABLE = (Refused, OSError, ImportError, ValueError, KeyError, TypeError)
 
 logger = logging.getLogger(__name__)
 

@@ -341,6 +341,7 @@ def _facts(arguments: argparse.Namespace) -> Record:
     """What a data file holds and, where it cannot be read as it is, what is wrong, and the command
     that reads it."""
     from proxmargin.files.tables.table import survey
+    from proxmargin.studies.reports.card import NAMES_ROWS
 
     used, typed, problem = arguments, list[str](), ""
     seen: Record = {}
@@ -371,9 +372,9 @@ def _facts(arguments: argparse.Namespace) -> Record:
             seen = (not other and seen) or survey(used.data, tables.dialect_of(used))
     rows, columns = seen.pop("rows", 0), seen.pop("columns", 0)
     if table is not None:
+        advice += [each for each in output.warn_of_leaks(table) if NAMES_ROWS in each]
         used, more = failures.heeded(used, advice)
         typed = [*typed, *more]
-        output.warn_of_leaks(table)
         seen = {"table": f"{rows} rows, {columns} columns", **seen} if rows else seen
     else:
         size = Path(used.data).stat().st_size if Path(used.data).is_file() else 0

@@ -131,8 +131,8 @@ def growth_sum(phi, scores, signs, weights, dual, error):
         if weights[i] != 0.0:
             t, a = signs[i] * scores[i], -signs[i] * dual[i] / weights[i]
             off = error[i % error.size]
-            end = max(phi.fenchel_young(t - off, a), phi.fenchel_young(t + off, a))
-            total += weights[i] * max(end - phi.fenchel_young(t, a), 0.0)
+            end = np.maximum(phi.fenchel_young(t - off, a), phi.fenchel_young(t + off, a))
+            total += weights[i] * np.maximum(end - phi.fenchel_young(t, a), 0.0)  # keeps NaN
     return total
 
 
@@ -141,19 +141,22 @@ def root_of_steps(steps, heights, below, slope, slack):
     """The root b of ``below + slope b + sum_i heights_i [steps_i <= b]``, which increases.
 
     Values within ``slack`` of zero are zero where there is no slope; of an interval of zeros the
-    middle is returned, and the last step where all values are negative. By quickselect, in linear
-    time; steps without height do not count.
+    middle is returned, and the last step where all values are negative. By quickselect, whose
+    pivots are drawn: in the order of a wave those of fixed places would take quadratic time. Steps
+    without height do not count; NaN if another is NaN.
     """
-    at, jump, count = np.empty(steps.size), np.empty(steps.size), 0
+    at, jump, count, drawn = np.empty(steps.size), np.empty(steps.size), 0, 1
     for i in range(steps.size):
         if heights[i] > 0.0:
+            if np.isnan(steps[i]):
+                return np.nan
             at[count], jump[count] = steps[i], heights[i]
             count += 1
     least = 0.0 if slope > 0.0 else -slack
     first, last = 0, count  # the root is in this range, or beyond all
     while first < last:
-        start, pivot, end = at[first], at[(first + last) // 2], at[last - 1]
-        pivot = max(min(start, pivot), min(max(start, pivot), end))
+        drawn = (1103515245 * drawn + 12345) % 2**31  # a linear congruential generator
+        pivot = at[first + drawn % (last - first)]
         # less than the pivot: first to low; equal: low to i; greater: high to last
         low, i, high, left, here, nearest = first, first, last, below, 0.0, -np.inf
         while i < high:
@@ -179,7 +182,7 @@ def root_of_steps(steps, heights, below, slope, slack):
             is_flat = left + here <= slack and beyond < np.inf
             return 0.5 * (pivot + beyond) if is_flat else pivot
     if not count:
-        return 0.0
+        return -below / slope if slope > 0.0 else 0.0
     end = at[:count].max()
     return end - min(below + slope * end, 0.0) / slope if slope > 0.0 else end
 

@@ -277,6 +277,9 @@ def _counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
+NAMES_ROWS = "numbers or names the rows"
+
+
 def leak_signs(
     X: Matrix, y: Values, names: Sequence[str] | None = None, *, grouped: bool = False
 ) -> list[str]:
@@ -297,7 +300,7 @@ def _signs(
     levels = Counter(name.partition("=")[0] for name in names or () if "=" in name)
     ordered += [column for column, count in levels.items() if count == y.size > 1]
     if ordered:
-        yield f"{_listed(ordered)} numbers or names the rows: {_ignore(ordered)}"
+        yield f"{_listed(ordered)} {NAMES_ROWS}: {_ignore(ordered)}"
     called = list(names) if names is not None else [f"x{j}" for j in range(card["n_features"])]
     suspects = [each["feature"] for each in card["suspects"] if each["auc"] is not None]
     alone = [name for name in suspects if _separates(X, y, called.index(name))]

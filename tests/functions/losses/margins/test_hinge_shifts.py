@@ -96,3 +96,21 @@ def test_the_shift_is_a_minimum(l2: float, n: int, share: float, digits: int) ->
     found = shift(scores, signs, weights, l2)
     others = np.append(signs - scores, np.linspace(found - 1e-3, found + 1e-3, 101))
     assert value(found) <= min(map(value, others)) + 1e-14
+
+
+@pytest.mark.parametrize("order", ["sorted", "valley", "wave", "sawtooth"])
+def test_no_order_of_the_samples_takes_long(order: str) -> None:
+    n = 400_000
+    i = np.arange(n)
+    scores = {
+        "sorted": i / n,
+        "valley": np.abs(i / n - 0.5),
+        "wave": np.sin(6.0 * i / n),
+        "sawtooth": i % 1000 / 1000.0,
+    }[order]
+    signs = np.where(np.sin(i) > 0.7, 1.0, -1.0)
+    kinks = signs - scores
+    # more of the samples are negative: the intercept is a quantile of all kinks
+    assert shift(scores, signs, np.full(n, 1.0 / n), 0.0) == pytest.approx(
+        np.sort(kinks)[np.count_nonzero(signs > 0) - 1], abs=1e-4
+    )
