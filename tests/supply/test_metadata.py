@@ -44,6 +44,11 @@ pm.SVCCV(Cs=[0.1, 1.0], cv=3, kernel="rbf").fit(X, y, sample_weight=[1, 1, 2, 2]
 pm.CalibratedMargin(pm.SVC()).fit(X, y, sample_weight=[1, 1, 2, 2], groups=[0, 0, 1, 1])
 pm.open_dataset("X.npy", target="y.npy", weight=[1.0, 2.0], filters=[("age", ">", 17)])
 pm.reports.data_card(X, y)["findings"]
+pm.StabilitySelection(HuberizedSVC(), n_pairs=5).fit(X, y)
+pm.feature_report(HuberizedSVC(), X, y)
+pm.save_model(model, "model.pmz")
+pm.load_model("model.pmz").predict(X)
+pm.to_onnx(model)
 reveal_type(model.certificate_.relative_gap)
 reveal_type(pm.HuberizedSVCCV(alphas=5).fit(X, y).alpha_)
 pm.HuberizedSVM

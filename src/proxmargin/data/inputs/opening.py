@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.lib import format as npy
@@ -25,12 +25,9 @@ from proxmargin.data.inputs.kinds import Labels, SparseMatrix
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.files import errors_named, unpacked_bytes
 
-if TYPE_CHECKING:
-    import pyarrow.compute as pc
-
 Columns = Sequence[Any] | Mapping[str, Sequence[Any] | None] | None
 Place: TypeAlias = "str | os.PathLike[str] | Labels | None"  # of labels or weights
-Filters: TypeAlias = "pc.Expression | Sequence[tuple[str, str, object]] | None"
+Filters: TypeAlias = Any  # an expression of pyarrow, which has no types, or triples
 TEXT_BYTES = 1 << 24  # of a svmlight file that are parsed at a time: 16 MB, and the rest of a line
 LONGEST_LINE = 1 << 27  # bytes: a sample of some million values
 # what files begin with that are read, but not compressed

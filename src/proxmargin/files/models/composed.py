@@ -326,7 +326,7 @@ def _pipeline_together(
     kind = Preprocessed if hasattr(within[-1], "predict") else kind
     first, last = within[0], within[-1]
     if hasattr(last, NAMES) and not hasattr(first, NAMES) and hasattr(first, "statistics_"):
-        first.feature_names_in_ = vars(last).pop(NAMES)  # of a model that was fitted by itself
+        first.feature_names_in_ = last.__dict__.pop(NAMES)  # of a model that was fitted by itself
     found = kind([*zip(learned["names"], within, strict=True)], **settings)
     found._validate_steps()
     return found
