@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import proxmargin
+
 RESULTS = Path(__file__).resolve().parent / "results"
 PACKAGES = (
     *("proxmargin", "numpy", "scipy", "numba", "scikit-learn", "skglm", "clarabel", "highspy"),
@@ -70,11 +72,12 @@ def _versions() -> str:
 
 
 def _version(package: str) -> str:
+    if package == "proxmargin":  # the checkout, whatever was the version when it was installed
+        return f"{proxmargin.__version__} ({_commit()})"
     try:
-        found = importlib.metadata.version(package)
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        found = "from the checkout" if package == "proxmargin" else "not installed"
-    return f"{found} ({_commit()})" if package == "proxmargin" else found
+        return "not installed"
 
 
 def _commit() -> str:
