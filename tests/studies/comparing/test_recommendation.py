@@ -147,7 +147,9 @@ def small() -> Comparison:
 @pytest.mark.slow
 def test_three_choices_are_shown_with_what_each_costs(small: Comparison) -> None:
     found = {row["role"]: row for row in small.choices()}
-    assert set(found) == {"recommended", "most accurate", "simplest", "most stable"}
+    # the selections agree poorly: none is called the most stable
+    assert small.table.stability.max() < 0.4
+    assert set(found) == {"recommended", "most accurate", "simplest"}
     means = {row["model"]: row["mean"] for row in found.values()}
     best = means[small.best_name_]
     for row in found.values():
