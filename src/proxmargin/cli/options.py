@@ -100,7 +100,8 @@ def check_counts(arguments: argparse.Namespace) -> None:
         raise ValueError("--jobs 0: at least one job does the work; -1: one for each core")
 
 
-READ, WRITTEN = ("data", "model", "labels"), ("output", "report", "csv", "plot", "checkpoint")
+READ = ("data", "model", "labels")  # arguments of commands whose files are inputs
+WRITTEN = ("output", "report", "csv", "plot", "checkpoint")  # and those whose files are made
 
 
 def check_outputs(arguments: argparse.Namespace) -> None:

@@ -18,7 +18,9 @@ from proxmargin.compiled.clock import compiling
 
 SUMS = {"reassoc", "contract", "nsz"}  # `fastmath` of sums in any order: their loops vectorise
 
-NUMBER, ARRAY = "float64", "float64[::1]"  # types of arguments of functions that have addresses
+# Numba's types of arguments of functions that have addresses
+NUMBER = "float64"
+ARRAY = "float64[::1]"
 
 _registrations: list[Callable[[], object]] = []
 _registering = Lock()
