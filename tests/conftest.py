@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import signal
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import combinations, groupby
@@ -20,6 +21,8 @@ from proxmargin.compiled import library
 from tests.compiled.signatures import Lacking
 from tests.offline import forbid_to_children
 
+# a job in a shell's background has it ignored, and tests of interruption would run to their end
+signal.signal(signal.SIGINT, signal.default_int_handler)
 forbid_to_children()  # importing it has forbidden it to this process
 # what it remembers between runs stays out of the checkout
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "proxmargin-hypothesis")
