@@ -15,6 +15,7 @@ from sklearn.svm import LinearSVC
 from proxmargin import DWD, L2SVC, SVC, LogisticRegression, MarginFDA, MarginMPM, NuSVC
 from proxmargin.models.classifiers import kernel_machine, kernel_rounds
 from proxmargin.solvers.loop.report import Report
+from proxmargin.solvers.ridge import ridge_forms
 
 SMOOTH = (
     (LogisticRegression, {"C": 5.0}),
@@ -201,6 +202,40 @@ def test_newton_on_the_kernel_takes_the_classes_that_need_it() -> None:
 
 
 @pytest.mark.usefixtures("few_columns")
+@pytest.mark.usefixtures("few_columns")
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("gamma", [0.4, 2.0], ids=["after the last factor", "flat"])
+def test_newton_with_products_takes_the_place_of_factors_that_leave_much(
+    gamma: float, intercept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = moons(700)
+    monkeypatch.setattr(ridge_forms, "MAX_SIDE", 100)
+    monkeypatch.setattr(kernel_rounds, "MAX_WORK", 700 * 60.0**2)
+    model = LogisticRegression(C=5.0, kernel="rbf", gamma=gamma, fit_intercept=intercept).fit(X, y)
+    certificate = model.certificate_
+    assert certificate.converged
+    assert certificate.because.startswith("a kernel matrix")
+    assert "of rank" not in certificate.because
+    K, signs, beta = rbf_kernel(X, gamma=gamma), 2.0 * y - 1.0, np.zeros(y.size)
+    beta[model.support_] = model.dual_coef_[0]
+    margins, share = signs * (K @ beta + model.intercept_), signs * beta / 5.0
+    primal = 0.5 * beta @ K @ beta + 5.0 * np.logaddexp(0.0, -margins).sum()
+    entropy = share * np.log(share) + (1.0 - share) * np.log1p(-share)
+    dual = -0.5 * beta @ K @ beta - 5.0 * entropy.sum()
+    assert primal - dual <= 1e-6 * primal
+    assert not intercept or abs(beta.sum()) <= 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("C", [10.0, 1000.0])
+def test_logistic_kernels_of_many_samples_and_a_flat_spectrum_are_certified(C: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 8))
+    score = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(4000)
+    model = LogisticRegression(C=C, kernel="rbf", gamma=0.5, time_limit=60.0).fit(X, score > 0)
+    assert model.certificate_.converged
+
+
 def test_a_rank_or_a_solver_that_is_asked_for_stays() -> None:
     X, y = moons(150)
     for asked in ({"rank": 100}, {"solver": "ridge-newton"}):

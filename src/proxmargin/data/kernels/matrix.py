@@ -21,6 +21,7 @@ from proxmargin.runtime.types import Array, Index, Values
 
 ROWS_ENTRIES = 1 << 22  # entries of rows computed at a time: 32 MB
 FEWEST_ROWS = 16  # in a block, whatever its size
+VALUE_WORK = 250.0  # multiply-adds of a kernel value: tens of features and an exponential
 SPREAD_SAMPLES = 400  # from which the mean inner product is estimated
 
 

@@ -36,6 +36,7 @@ SLOW_REDUCTION = 0.1  # above it the rank is doubled
 USELESS_REDUCTION = 0.7  # above it no further round is tried at the largest rank
 ALL_SHARE = 0.5  # rank over samples, above which the exact kernel is cheaper than a factor
 FAR_GAP = 0.03  # relative gap above which the rank is doubled in any case
+FLAT_SHARE = 0.3  # of the trace that a factor leaves, above which one of twice the rank is as far
 FIRST_COLUMNS = 0.25  # share of the first factor's columns whose solution is the start
 # estimate of the time of a product with the kernel
 TIMED_ROWS = 32  # rows that are computed and timed
@@ -97,7 +98,8 @@ class Rounds:
     stop: Stop  # limits of the fit, whose time has started
     rank: int | None = None  # largest number of columns of a factor
     # `solve` for the problems with the exact kernel: used once, in place of a factor whose rank
-    # would be more than half the number of samples, or, of a sparse dual, beyond the first one
+    # would be more than half the number of samples, or, of a sparse dual or a flat spectrum, beyond
+    # the first one; or after the last factor
     solve_exactly: Solve | None = None
 
     def run(self) -> list[RoundResult]:
@@ -108,14 +110,16 @@ class Rounds:
         end = self.stop.deadline - self.product
         factor = self.first(FIRST_RANK, end)
         found = self._round(factor, [None] * len(self.problems), meter, end)
-        before = np.inf
+        before, exact = np.inf, self.solve_exactly is None
         while True:
             unmet = [one.last.gap.relative_gap for one in found if not one.is_done]
             meter, gap = Meter(self.matrix), max(unmet, default=0.0)
-            if before == np.inf and self._needs_all(factor, found, gap, end):
-                found = self._round_on_kernel(found, end)
+            if before == np.inf and not exact and self._needs_all(factor, gap):
+                found, exact = self._round_on_kernel(found, end), True
             finer = self._refined_factor(factor, found, gap, before, end)
             if finer.rank == factor.rank:
+                if not (exact or factor.is_complete):
+                    found = self._round_on_kernel(found, end)
                 return [_with_rank_status(one, factor) for one in found]
             factor, before = finer, gap
             found = self._round(factor, found, meter, end)
@@ -246,28 +250,25 @@ class Rounds:
         pairs = zip(found, (one.certificate for one in rough), strict=True)
         return [_with_work(one, b.n_passes, b.seconds, b.n_iter) for one, b in pairs]
 
-    def _needs_all(
-        self, factor: LowRankFactor, found: Sequence[RoundResult], gap: float, end: float
-    ) -> bool:
+    def _needs_all(self, factor: LowRankFactor, gap: float) -> bool:
         """Whether the exact kernel is to take the place of a factor of large rank."""
-        if self.solve_exactly is None or gap <= FAR_GAP or clock() >= end:
-            return False
-        spent = self._remaining_limits(found, end).max_iter == 0
-        stopped = any(one.solution.status is Status.INTERRUPTED for one in found)
         large = 2 * factor.rank > ALL_SHARE * self.matrix.n_samples
         sparse = all(problem.loss.box is not None for problem in self.problems)
-        return (large or sparse) and not (spent or stopped)
+        flat = factor.residual.sum() > FLAT_SHARE * self.matrix.diagonal().sum()
+        return gap > FAR_GAP and bool(large or sparse or flat)
 
-    def _round_on_kernel(self, known: Sequence[RoundResult], end: float) -> list[RoundResult]:
+    def _round_on_kernel(self, known: list[RoundResult], end: float) -> list[RoundResult]:
         """Solve the unfinished problems with the exact kernel, from the models so far."""
         assert self.solve_exactly is not None
         todo = [k for k, one in enumerate(known) if not one.is_done]
+        if not todo or self._has_ended(known, end):
+            return known
         solutions = self.solve_exactly(
             [self.problems[k] for k in todo],
             [known[k].last.gap.point for k in todo],
             self._remaining_limits(known, end),
         )
-        found = list(known)
+        found = known.copy()
         for k, solution in zip(todo, solutions, strict=True):
             model = model_of(solution)
             now = replace(known[k], solution=solution, model=model, last=model, exact=True)
@@ -300,6 +301,11 @@ class Rounds:
         stated = replace(solution.certificate, **gap.numbers, converged=met)
         return replace(solution, gap=gap, certificate=stated.scaled(self.scale(problem)))
 
+    def _has_ended(self, known: Sequence[RoundResult], end: float) -> bool:
+        """Whether the limits or a callback allow no further round."""
+        stopped = any(one.solution.status is Status.INTERRUPTED for one in known)
+        return stopped or self._remaining_limits(known, end).max_iter == 0 or clock() >= end
+
     def _refined_factor(
         self,
         factor: LowRankFactor,
@@ -310,12 +316,10 @@ class Rounds:
     ) -> LowRankFactor:
         """The refined factor; the same one if refining is useless or the limits forbid it."""
         todo = [one for one in found if not one.is_done]
-        stopped = any(one.solution.status is Status.INTERRUPTED for one in found)
-        spent = self.stop.max_iter is not None and self._remaining_limits(found, end).max_iter == 0
         most = self._max_rank(MAX_WORK)
         slow = gap > min(SLOW_REDUCTION * before, FAR_GAP)
         useless = gap > USELESS_REDUCTION * before and factor.rank >= most
-        if not todo or stopped or spent or useless or clock() >= end:
+        if not todo or useless or self._has_ended(found, end):
             return factor
         weights = np.column_stack([one.last.weights for one in todo])
         products = np.column_stack(

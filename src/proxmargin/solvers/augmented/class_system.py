@@ -197,7 +197,7 @@ class MatrixFreePairs(ClassSystem):
         curvatures = self.pairs.gathered(self.block.diagonal(self.curved))[keep]
         return conjugate_gradients(
             lambda values: self.product(keep, values),
-            1.0 / (diagonal + curvatures),
+            lambda values: values / (diagonal + curvatures),
             right,
             CG_TOLERANCE,
             self.deadline,

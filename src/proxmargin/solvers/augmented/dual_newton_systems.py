@@ -357,6 +357,6 @@ def _iterated_direction(system: DualNewtonSystem, gradient: Array, deadline: flo
         return system.apply(flat.reshape(gradient.shape)).ravel()
 
     solved = conjugate_gradients(
-        product, 1.0 / diagonal.ravel(), gradient.ravel(), CG_TOLERANCE, deadline
+        product, lambda flat: flat / diagonal.ravel(), gradient.ravel(), CG_TOLERANCE, deadline
     )
     return solved.reshape(gradient.shape)

@@ -329,5 +329,7 @@ class MatrixFree(HingeSystem):
             return np.append(pulled, weighted.sum() if fits else 0.0) + diagonal * x
 
         right = -np.append(slope, intercept_slope if fits else 0.0)
-        found = conjugate_gradients(product, 1.0 / scale, right, CG_TOLERANCE, self.deadline)
+        found = conjugate_gradients(
+            product, lambda x: x / scale, right, CG_TOLERANCE, self.deadline
+        )
         return found[:-1], float(found[-1])

@@ -30,7 +30,12 @@ from numpy.typing import NDArray
 from proxmargin.compiled.rounding import SLOPE_ROUNDING
 from proxmargin.compiled.solvers.decomposition import pairwise, pairwise_and_faces
 from proxmargin.data.kernels.checks import IndefiniteKernelError
-from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, kernel_matrix_of
+from proxmargin.data.kernels.matrix import (
+    VALUE_WORK,
+    KernelDesign,
+    KernelMatrix,
+    kernel_matrix_of,
+)
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import kept
 from proxmargin.runtime.threads import affordable
@@ -52,7 +57,6 @@ FEW = 50  # free samples whose median is a level to compare with, or else violat
 LEAST_SIDE = 0.01  # share of the violation of a pair that either of it has at least
 SHORT_BLOCK = 128  # samples of a block without time: for fewer, other costs of a step prevail
 # -- time of a step, in multiply-adds of a matrix product, whose speed is measured
-VALUE_WORK = 250.0  # of a kernel value: tens of features and an exponential
 PAIR_WORK = 40.0  # of SMO for a pair of the block: about one step a coordinate, each over all
 # -- accuracy of a block
 PAIRS_PER_COORDINATE = 50  # limit of the SMO steps, per coordinate: a first block takes about one

@@ -460,7 +460,7 @@ class _Face:
             change = scaled / roots
             return within(self.image(change, self.sums(change)) / roots)
 
-        known = product, np.ones_like(a), within(right / roots)
+        known = product, np.copy, within(right / roots)
         scaled = conjugate_gradients(*known, CG_TOLERANCE, state.stop.deadline, limit)
         step += scaled / roots
         multiplier = 0.0

@@ -196,7 +196,7 @@ class ClassSpread:
             return ridge * direction + self.adjoint(self.form.roots * rate(e))
 
         share = forcing(float(np.linalg.norm(right) / np.linalg.norm(ridge * self.coef)))
-        return conjugate_gradients(product, np.ones_like(right), right, share, self.deadline)
+        return conjugate_gradients(product, np.copy, right, share, self.deadline)
 
     def step_length(self, direction: Array, moved: Array, l2: float) -> float:
         """The step length that minimises the objective along ``w + t direction``. ``f'(t) = (l2 w -

@@ -11,7 +11,7 @@ import numpy as np
 from proxmargin.compiled.rounding import OBJECTIVE_ROUNDING, ROOT_STEPS
 from proxmargin.data.designs.base import Design
 from proxmargin.data.designs.views import AllFeatures, Coordinates, in_short_coordinates, short_side
-from proxmargin.data.kernels.matrix import KernelDesign
+from proxmargin.data.kernels.matrix import VALUE_WORK, KernelDesign
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.threads import factor_work, gram_work
@@ -61,7 +61,8 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
     ``(l2 D^-1 + X X') a + b = z - L'(z) / D`` over the samples with curvature and ``w = X' a``,
     which stays well-conditioned when the ridge is weak. ``X X'`` is formed once for all problems on
     the same data; of a kernel matrix, which is ``X X'``, the coefficients are a. If neither are
-    few, conjugate gradients, preconditioned by the diagonal, solve the system inexactly.
+    few, conjugate gradients solve the system inexactly, preconditioned by the diagonal; of a kernel
+    matrix of many samples that in the dual variables, preconditioned by a factor of low rank.
 
     Of many samples of few features the first Hessian, and the start, are those of a sample, which
     serve several steps; as the gap falls slowly, it is formed anew, of more samples.
@@ -79,14 +80,16 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
         if missing is None and isinstance(problem.design, KernelDesign):
             if not problem.margins.phi.is_strictly_convex:
                 return "it needs, for a kernel matrix, a loss that is curved everywhere"
-            if problem.design.n_samples > MAX_SIDE:
-                return f"it factorises a kernel matrix, of {MAX_SIDE} samples at most"
+            if problem.design.n_samples > MAX_SIDE and not problem.has_unpenalised_intercept:
+                return f"it needs a free intercept for a kernel matrix of over {MAX_SIDE} samples"
         return missing
 
     def work(self, problem: Problem) -> float:
         if not isinstance(problem.design, KernelDesign):  # otherwise the form is chosen by the time
             return super().work(problem)
         samples = problem.design.n_samples
+        if samples > MAX_SIDE:
+            return VALUE_WORK * samples**2  # of a product
         return gram_work(samples, samples, 1.0) + factor_work(samples)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> RidgeNewtonState:
@@ -135,8 +138,7 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
 
     def newton(self, problem: Problem, state: RidgeNewtonState) -> NewtonStep:
         form, bare = form_of(problem), state.at.scores - state.at.intercept
-        direction, move = form.newton(problem, state)
-        products = form.products(direction)
+        direction, move, products = form.newton(problem, state)
         slope = state.ridge * form.inner_product(direction, state.inner, bare)
         curvature = state.ridge * form.inner_product(direction, direction, products)
         return NewtonStep(direction, move, products + move, slope, curvature)
@@ -162,7 +164,7 @@ class RidgeNewton(MarginNewton[RidgeNewtonState]):
         return self.with_progress(
             state,
             objective,
-            gap,
+            proved,
             relative_gap,
             stride=form.finer(state.stride) if grows else state.stride,
             renews=slow or state.stride == 1,

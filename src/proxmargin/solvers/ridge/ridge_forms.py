@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from proxmargin.compiled.rounding import TINY
-from proxmargin.data.kernels.matrix import KernelDesign
+from proxmargin.compiled.rounding import EPS, TINY
+from proxmargin.data.kernels.low_rank import LowRankFactor, factorise
+from proxmargin.data.kernels.matrix import KernelDesign, kernel_matrix_of
 from proxmargin.functions.losses.base import Loss
 from proxmargin.functions.losses.margins.margin_sum import MarginSum
 from proxmargin.functions.losses.shifted import Shifted
@@ -23,7 +24,14 @@ from proxmargin.solvers.shared.margin_model import (
     curvature_in_shift,
     intercept_eliminated,
 )
-from proxmargin.solvers.shared.numerical import MAX_SIDE, conjugate_gradients, forcing, inverse_of
+from proxmargin.solvers.shared.numerical import (
+    MAX_SIDE,
+    SMALL_SIDE,
+    Inverse,
+    conjugate_gradients,
+    forcing,
+    inverse_of,
+)
 
 # min(n_samples, n_features) up to which a Hessian is formed and factored
 MAX_SPARSE_SIDE = 1500  # smaller, as products for CG are cheap compared with a factor
@@ -103,8 +111,8 @@ class Form(ABC):
         return state
 
     @abstractmethod
-    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
-        """The Newton step of the coefficients, and of the intercept."""
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float, Array]:
+        """The Newton step of the coefficients, of the intercept, and of ``X w``."""
 
 
 class FeatureForm(Form):
@@ -124,11 +132,11 @@ class FeatureForm(Form):
         hessian, mean = intercept_eliminated(problem, design, curvature)
         return state.but(hessian=hessian, mean=mean)
 
-    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float, Array]:
         matrix = state.hessian.copy()
         np.einsum("ii->i", matrix)[:] += state.ridge
         direction = inverse_of(matrix, overwrite=True)(-(state.slope + state.ridge * state.inner))
-        return direction, -float(state.mean @ direction)
+        return direction, -float(state.mean @ direction), self.products(direction)
 
 
 class SampleForm(Form):
@@ -169,7 +177,7 @@ class SampleForm(Form):
         dual = loss.balanced(-l2 * state.inner[:, None], problem.intercept)
         return dual, loss.fenchel_young(state.at.scores[:, None], dual)
 
-    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float, Array]:
         """The Newton step, d in a and m in b.
 
         With the residual ``r = L'(z) + l2 a``, ``l2 d = -r`` for samples without curvature. The
@@ -190,13 +198,13 @@ class SampleForm(Form):
         by_score, by_shift = root * solve(np.column_stack([wanted, root])).T
         if not np.isfinite(curvature_in_shift(problem, at.curvature)):
             step[curved] = by_score
-            return step, 0.0
+            return step, 0.0, self.products(step)
         own = problem.intercept.l2 / l2
         level = float(by_shift.sum()) + own
         surplus = float(by_score.sum() + (step + state.inner).sum()) - own * at.intercept
         move = surplus / level if level > 0 else 0.0
         step[curved] = by_score - move * by_shift
-        return step, move
+        return step, move, self.products(step)
 
 
 class KernelForm(SampleForm):
@@ -209,10 +217,69 @@ class KernelForm(SampleForm):
         return inner
 
 
+class ProductForm(KernelForm):
+    """A kernel matrix of many samples, and a free intercept or none: conjugate gradients with
+    products by the matrix. The preconditioner has a factor of low rank in its place, and the
+    diagonal that this leaves."""
+
+    @cached_property
+    def factor(self) -> LowRankFactor:
+        matrix = kernel_matrix_of(self.design)
+        assert matrix is not None
+        return factorise(matrix, rank=SMALL_SIDE)
+
+    def products(self, inner: Array) -> Array:
+        return self.design.scores(inner[:, None])[:, 0]
+
+    def gap(self, state: RidgeNewtonState, l2: float) -> float:
+        """Not computed: it takes a product, and that of the multipliers none."""
+        return np.inf
+
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float, Array]:
+        """As with factors, in ``e = d / sqrt(D)``: ``(l2 I + D^1/2 K D^1/2) e + m D^1/2 = -r /
+        D^1/2``, on the e with ``sum(d) = 0`` where the intercept is free."""
+        at, l2 = state.at, state.ridge
+        root = np.sqrt(np.maximum(at.curvature, EPS * at.curvature.max()))
+        right = -(at.dual + l2 * state.inner) / root
+        inverse = self._preconditioner(root, l2)
+        normal = root if problem.fits_intercept else np.zeros_like(root)
+        lean = inverse(normal)
+        lean /= float(normal @ lean) or 1.0
+
+        def product(scaled: Array) -> Array:
+            image = l2 * scaled + root * self.products(root * scaled)
+            return image - normal * float(lean @ image)
+
+        scaled = conjugate_gradients(
+            product,
+            inverse,
+            right - normal * float(lean @ right),
+            forcing(math.sqrt(state.relative_gap)),
+            state.stop.deadline,
+        )
+        products = self.products(root * scaled)
+        move = float(lean @ (right - l2 * scaled - root * products))
+        return root * scaled, move, products
+
+    def _preconditioner(self, root: Array, l2: float) -> Inverse:
+        """The inverse of ``l2 I + D^1/2 (G G' + diag(R)) D^1/2``, for ``root = D^1/2``."""
+        scale = np.sqrt(l2 + root**2 * self.factor.residual)
+        columns = self.factor.factor * (root / scale)[:, None]
+        gram = columns.T @ columns
+        np.einsum("ii->i", gram)[:] += 1.0
+        solve = inverse_of(gram, overwrite=True)
+
+        def inverse(right: Array) -> Array:
+            scaled = right / scale
+            return (scaled - columns @ solve(columns.T @ scaled)) / scale
+
+        return inverse
+
+
 class IterativeForm(Form):
     """Many samples and many features: preconditioned conjugate gradients."""
 
-    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float]:
+    def newton(self, problem: Problem, state: RidgeNewtonState) -> tuple[Array, float, Array]:
         design, curvature, l2 = self.design, state.at.curvature, state.ridge
         gradient = state.slope + l2 * state.inner
         total = curvature_in_shift(problem, curvature)
@@ -225,11 +292,11 @@ class IterativeForm(Form):
             return l2 * direction + design.adjoint(weighted[:, None])[:, 0]
 
         roughly = np.sqrt(self.gap(state, l2) / max(state.at.value, TINY))
-        inverse = 1.0 / (l2 + np.maximum(diagonal, 0.0))
+        scale = l2 + np.maximum(diagonal, 0.0)
         direction = conjugate_gradients(
-            product, inverse, -gradient, forcing(float(roughly)), state.stop.deadline
+            product, lambda d: d / scale, -gradient, forcing(float(roughly)), state.stop.deadline
         )
-        return direction, -float(mean @ direction)
+        return direction, -float(mean @ direction), self.products(direction)
 
 
 def sampled(problem: Problem, every: int) -> Problem:
@@ -266,7 +333,7 @@ def form_of(problem: Problem, *, deadline: float = np.inf) -> Form:
     only a Hessian that is formed needs it for accuracy."""
     raw = problem.design
     if isinstance(raw, KernelDesign):
-        return KernelForm(problem.centred)
+        return (KernelForm if raw.n_samples <= MAX_SIDE else ProductForm)(problem.centred)
     samples, features, dense = raw.n_samples, raw.n_features, raw.density == 1.0
     short, long = sorted((samples, features))
     work = gram_work(long, short, raw.density) + factor_work(short)

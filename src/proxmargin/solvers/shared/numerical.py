@@ -164,17 +164,17 @@ def forcing(share: float) -> float:
 
 def conjugate_gradients(
     product: Callable[[Array], Array],
-    inverse: Array,
+    inverse: Inverse,
     right: Array,
     share: float,
     deadline: float,
     limit: int = CG_STEPS,
 ) -> Array:
     """Solve ``A d = right`` by preconditioned conjugate gradients from zero. ``product`` is ``d ->
-    A d``, and ``inverse`` (k,) that of a diagonal preconditioner. It ends at a relative residual of
-    ``share``; only its first iteration begins after the ``deadline``."""
+    A d``, and ``inverse`` that of the preconditioner. It ends at a relative residual of ``share``;
+    only its first iteration begins after the ``deadline``."""
     solution, residual = np.zeros_like(right), right.copy()
-    steep = inverse * residual
+    steep = inverse(residual)
     direction, slope = steep.copy(), float(residual @ steep)
     target = share * float(np.linalg.norm(right))
     for _ in range(limit):
@@ -187,7 +187,7 @@ def conjugate_gradients(
         length = slope / curvature
         solution += length * direction
         residual -= length * image
-        steep = inverse * residual
+        steep = inverse(residual)
         before, slope = slope, float(residual @ steep)
         direction *= slope / before
         direction += steep
