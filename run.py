@@ -9,13 +9,11 @@
     python3 run.py docs                     the site of the documentation, in build/docs
     python3 run.py bench ...                python -m benchmarks ...
     python3 run.py install [EXTRA ...]      only install (default: cli)
-    python3 run.py lock                     the versions in requirements/, after pyproject.toml
-    python3 run.py audit                    advisories, licences and a bill of materials
+    python3 run.py lock | audit             the versions in requirements/ | their advisories
 
 Needs Python 3.11 or newer and nothing else. The environment is the folder .venv beside this file,
 or the one that PROXMARGIN_VENV names; deleting it is always safe. pip's settings (pip.conf, PIP_*)
-apply. With PROXMARGIN_REQUIREMENTS=requirements/lock.txt exactly the files that this lists by hash
-are installed. compare and the like run where you are, the others in the project's folder.
+apply; PROXMARGIN_REQUIREMENTS=requirements/lock.txt installs what this lists, by hash.
 """
 
 import fcntl
@@ -37,7 +35,7 @@ ROOT = Path(__file__).resolve().parent
 VENV = Path(os.environ.get("PROXMARGIN_VENV") or ROOT / ".venv").expanduser().absolute()
 PYTHON = VENV / "bin" / "python"
 LISTED = os.environ.get("PROXMARGIN_REQUIREMENTS")
-BUILD = [PYTHON, "-m", "proxmargin.compiled.build"]
+BUILD = "proxmargin.compiled.build"
 BUILD_NEEDS = ("numpy", "scipy", "joblib")  # and Numba
 RECORD = "run-py.json"  # in the environment: what is installed; not there while that changes
 # the pip that is fetched where Python comes without one, as Debian's does
@@ -46,6 +44,15 @@ PIP_SHA256 = "c46efd13b6aa8279f33f2864459c8ce587ea6a1a59ee20de055868d8f7688f7f"
 ASTRAY = {"PYTHONHOME", "PYTHONPATH", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_QUIET"}
 CLEAN = {name: value for name, value in os.environ.items() if name not in ASTRAY}  # for pip
 CLEAN["PROXMARGIN_KERNELS"] = "none"  # pip compiles no kernels, as `begin_kernels` does so
+VERBS = {  # the extras that each needs, and the modules it runs: its arguments are for the last
+    "test": ("test", BUILD, "pytest -n auto --maxprocesses 8 --dist worksteal"),
+    "build": ("cli", BUILD),
+    "lint": ("cli lint", "ruff check", "mypy"),
+    "docs": ("docs", BUILD, "sphinx -W --keep-going -q -j 2 docs build/docs"),
+    "bench": ("bench", BUILD, "benchmarks"),
+    "lock": ("audit", "requirements.lock"),
+    "audit": ("audit", "requirements.audit"),
+}
 
 
 def main(name: str, *rest: str) -> None:
@@ -53,41 +60,21 @@ def main(name: str, *rest: str) -> None:
         print(__doc__.strip())
     elif name == "install":
         provide(*(rest or ["cli"]))
-    elif name == "test":
-        provide("test")
-        build_kernels()
-        chosen = [] if "--all" in rest else ["-m", "not slow"]
-        workers = ["-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"]
-        arguments = [argument for argument in rest if argument != "--all"]
-        become(PYTHON, "-m", "pytest", *workers, *chosen, *arguments, folder=ROOT)
-    elif name == "build":
-        provide("cli")
-        become(*BUILD, *rest, folder=ROOT)
-    elif name == "lint":
-        provide("cli", "lint")
-        checks = ["ruff", "check", *(rest or ["."])], ["mypy", *rest]
-        sys.exit(max(subprocess.call([PYTHON, "-m", *check], cwd=ROOT) for check in checks))
-    elif name == "docs":
-        provide("docs")
-        build_kernels()
-        strict = ["-W", "--keep-going", "-q", "-j", "2"]
-        become(PYTHON, "-m", "sphinx", *strict, *rest, "docs", "build/docs", folder=ROOT)
-    elif name == "bench":
-        provide("bench")
-        build_kernels()
-        become(PYTHON, "-m", "benchmarks", *rest, folder=ROOT)
-    elif name in ("lock", "audit"):
-        provide("audit")
-        become(PYTHON, f"requirements/{name}.py", *rest, folder=ROOT)
+    elif name in VERBS:
+        extras, *first, last = VERBS[name]
+        provide(*extras.split())
+        os.chdir(ROOT)
+        if any(subprocess.call([PYTHON, "-m", *module.split()]) for module in first):
+            sys.exit(1)
+        if name == "test":
+            chosen = [] if "--all" in rest else ["-m", "not slow"]
+            rest = (*chosen, *(word for word in rest if word != "--all"))
+        os.execv(PYTHON, [PYTHON, "-m", *last.split(), *rest])
     else:
         reports = name == "report" or any(word.startswith("--rep") for word in rest)
         provide("cli", *(["report"] if reports else []))
-        become(VENV / "bin" / "proxmargin", name, *rest)
-
-
-def build_kernels() -> None:
-    """Compile kernels unless that is done: the tests meet all, and each process would by itself."""
-    subprocess.call(BUILD, cwd=ROOT)
+        program = VENV / "bin" / "proxmargin"
+        os.execv(program, [program, name, *rest])
 
 
 def begin_kernels() -> subprocess.Popen:
@@ -97,7 +84,8 @@ def begin_kernels() -> subprocess.Popen:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     numba = project["optional-dependencies"]["custom"]
     install(*numba, *(each for each in project["dependencies"] if each.startswith(BUILD_NEEDS)))
-    return subprocess.Popen([*BUILD, "--first"], env={**CLEAN, "PYTHONPATH": str(ROOT / "src")})
+    command = [PYTHON, "-m", BUILD, "--first"]
+    return subprocess.Popen(command, env={**CLEAN, "PYTHONPATH": str(ROOT / "src")})
 
 
 def provide(*extras: str) -> None:
@@ -113,21 +101,21 @@ def provide(*extras: str) -> None:
             create()
         wanted = sorted({*extras, *record["extras"], "custom"})
         print("installing what it needs: a few hundred MB to download, once", file=sys.stderr)
-        building = None if LISTED else begin_kernels()
+        project = ["--editable", f"{ROOT}[{','.join(wanted)}]"]
         if LISTED:
             install("--require-hashes", "-r", LISTED)
-        # from what is there: what the file lacks is an error
-        strict = ["--no-index", "--no-build-isolation"] if LISTED else []
-        install(*strict, "--editable", f"{ROOT}[{','.join(wanted)}]")
-        if building:
+            install("--no-index", "--no-build-isolation", *project)  # what the file lacks fails
+        else:
+            building = begin_kernels()
+            install(*project)
             building.wait()  # if it failed, it said why, and kernels are compiled on first use
         file.write_text(json.dumps({"state": state(), "extras": wanted}))
 
 
 def state() -> str:
     """What an install depends on: a difference means installing again."""
-    files = [ROOT / "pyproject.toml", *([Path(LISTED)] if LISTED else [])]
-    parts = [VENV, ROOT, PYTHON.resolve(), *(file.read_text() for file in files)]
+    files = [ROOT / "pyproject.toml", *filter(None, [LISTED])]
+    parts = [VENV, ROOT, PYTHON.resolve(), *(Path(file).read_text() for file in files)]
     return hashlib.sha256(str(parts).encode()).hexdigest()
 
 
@@ -163,18 +151,12 @@ def install(*words: str) -> None:
 
 def succeeds(*command: object) -> bool:
     try:
-        words = [str(word) for word in command]
-        done = subprocess.run(words, stdin=-3, stdout=-1, stderr=-2, text=True, env=CLEAN)
+        done = subprocess.run(command, stdin=-3, stdout=-1, stderr=-2, text=True, env=CLEAN)
     except OSError:
         return False
     if done.returncode:
         print(*done.stdout.splitlines()[-12:], sep="\n", file=sys.stderr)
     return done.returncode == 0
-
-
-def become(*command: object, folder: object = ".") -> None:
-    os.chdir(folder)
-    os.execv(command[0], [str(word) for word in command])
 
 
 if __name__ == "__main__":

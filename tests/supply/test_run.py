@@ -7,6 +7,7 @@ import re
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -26,7 +27,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     module.installed = []
     monkeypatch.setattr(module, "succeeds", lambda *command: True)
     monkeypatch.setattr(module, "install", lambda *words: module.installed.append(words[-1]))
-    monkeypatch.setattr(module, "begin_kernels", lambda: None)
+    monkeypatch.setattr(module, "begin_kernels", Mock)
     return module
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -17,14 +17,7 @@ from proxmargin.data.designs import Design, RowView, StandardizedDesign, as_desi
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.beyond_memory import is_beyond_memory, opened
 from proxmargin.data.inputs.kinds import Features, Labels
-from proxmargin.data.inputs.parameters import (
-    check_choice,
-    check_flag,
-    check_number,
-    check_threads,
-    check_verbose,
-    refuse_unknown,
-)
+from proxmargin.data.inputs.parameters import refuse_unknown
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_weights
 from proxmargin.functions.losses import Loss, Shifted
@@ -32,100 +25,15 @@ from proxmargin.functions.penalties import ElasticNet, Penalty, Pinned, Ridge, S
 from proxmargin.models.fitting.assembly import Assembly, with_zero_sums
 from proxmargin.models.fitting.fitting import FitContext, SolvesProblems
 from proxmargin.models.fitting.notebook import CertifiedEstimator
-from proxmargin.models.fitting.parameters import NAMES, DataParameters, SolvingParameters
+from proxmargin.models.fitting.parameters import ChecksParameters
 from proxmargin.models.fitting.predicting import PredictsByScores
 from proxmargin.optimality.problem import Problem
-from proxmargin.runtime.brief import shown, with_pages
+from proxmargin.runtime.brief import with_pages
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.memory import beside
-from proxmargin.runtime.types import Array, Index, Record, Values
-from proxmargin.solvers.loop.report import interval_of
-from proxmargin.solvers.loop.solver import RULES, Solver
+from proxmargin.runtime.types import Array, Index, Values
 from proxmargin.solvers.resuming.journal import Identity, journal_of
 from proxmargin.solvers.shared.batched_labels import Axes, FitsLabelings
-
-# values of multi_class in other libraries
-ELSEWHERE = {
-    "multinomial": "classes are fitted together by multi_class='joint', which is the multinomial "
-    "model in SparseLogisticRegression",
-    "crammer_singer": "MulticlassSVC has the loss of Crammer and Singer",
-    "ovo": "DDAGClassifier fits the pairs of classes",
-}
-
-
-class ChecksParameters(SolvingParameters, DataParameters):
-    """Names the parameter that is not what it can be."""
-
-    multi_class: str
-    n_jobs: int | None = None
-    _joint_allowed = True
-    # why a model needs all data in memory; empty if passes over blocks of rows are enough
-    _in_memory: str = ""
-
-    def _check_parameters(self) -> None:
-        named = self.multi_class if isinstance(self.multi_class, str) else None
-        if named in ("joint", "multinomial") and not self._joint_allowed:
-            raise ValueError(
-                f"multi_class={named!r} is not for {type(self).__name__}, which fits "
-                "each class against the rest (multi_class='ovr'): HuberizedSVC, "
-                "SparseLogisticRegression and MulticlassSVC fit them together, DDAGClassifier "
-                "pair by pair"
-            )
-        allowed = ("joint", "ovr") if self._joint_allowed else ("ovr",)
-        if named in ELSEWHERE:
-            raise ValueError(
-                f"multi_class must be one of {', '.join(map(repr, allowed))}, got "
-                f"{named!r}: {ELSEWHERE[named]}"
-            )
-        check_choice("multi_class", self.multi_class, allowed)
-        check_flag("fit_intercept", self.fit_intercept)
-        check_flag("standardize", self.standardize)
-        check_flag("warm_start", self.warm_start)
-        check_choice("stopping", self.stopping, ("gap", *RULES))
-        check_number("tol", self.tol, low=0.0)
-        check_number("max_iter", self.max_iter, low=0, integer=True, optional=True)
-        check_threads(self.n_jobs)
-        check_number("time_limit", self.time_limit, low=0.0, low_open=True, optional=True)
-        check_verbose(self.verbose)
-        callbacks = self.callbacks if isinstance(self.callbacks, list | tuple) else [None]
-        if not all(map(callable, callbacks)):
-            raise ValueError("callbacks must be a list or tuple of callables that take a report")
-        for callback in self.callbacks:
-            interval_of(callback)  # raises for one that is none
-        if not isinstance(self.solver, str | Solver):
-            raise ValueError(f"solver must be a name or a solver object, got {shown(self.solver)}")
-        if not isinstance(self.solver_options, Mapping | None):
-            raise ValueError(
-                f"solver_options must be a dict or None, got {shown(self.solver_options)}"
-            )
-        if self.solver_options and not (isinstance(self.solver, str) and self.solver != "auto"):
-            given = "an object" if isinstance(self.solver, Solver) else "'auto'"
-            raise ValueError(f"solver_options need a solver asked for by name, not {given}")
-
-    def _check_passes(self) -> None:
-        """Raise ValueError if the model cannot be fitted in passes over blocks of rows."""
-        if self._in_memory:
-            raise ValueError(
-                f"{type(self).__name__} cannot be fitted to data in blocks of rows: "
-                f"{self._in_memory}"
-            )
-
-    # -- names of the features --------------------------------------------------------------
-
-    def _in_order(self) -> Record:
-        """The parameters that are given by feature names, as arrays in the order of the fit."""
-        return {}
-
-    def _without_names(self) -> Record:
-        """Make this a classifier of arrays, whose features have no names, after `validated`.
-
-        Returns the attributes that make it one of the data frame again.
-        """
-        ordered = self._in_order()
-        names = [*ordered, *(each for each in NAMES if hasattr(self, each))]
-        kept = {name: self.__dict__.pop(name) for name in names}
-        self.__dict__.update(ordered)
-        return kept
 
 
 class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, CertifiedEstimator):
