@@ -60,4 +60,4 @@ def test_the_kernels_of_a_first_comparison_are_compiled_while_the_rest_is_instal
     run.begin_kernels()
     names = [re.match(r"\w+", each)[0] for each in installed]
     assert names == ["numba", "numpy", "scipy", "joblib"]
-    assert begun == [[*run.BUILD, "--first"]]
+    assert begun == [[run.PYTHON, "-m", run.BUILD, "--first"]]
