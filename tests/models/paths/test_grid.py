@@ -71,6 +71,21 @@ def test_features_without_any_relation_still_give_a_grid():
     np.testing.assert_allclose(grid, [1.0, 0.1])
 
 
+def test_a_rare_class_that_a_hinge_never_names_is_no_lack_of_related_features():
+    rng = np.random.default_rng(0)
+    y = (np.arange(200) < 12).astype(int)
+    X = rng.standard_normal((200, 3))
+    X[:, 0] += 0.8 * y
+    with pytest.warns(UserWarning, match="class is so rare .*class_weight='balanced'"):
+        alpha_grid(ElasticNetSVC(l1_ratio=1.0), X, y, n_alphas=2)
+    for other in (HuberizedSVC(), ElasticNetSVC(class_weight="balanced")):
+        assert alpha_max(other, X, y) > 0.01
+    constant = np.ones((6, 2)), np.array([0, 1] * 3)
+    with pytest.warns(UserWarning, match="related to the labels: their") as told:
+        alpha_grid(HuberizedSVC(), *constant, n_alphas=2)
+    assert "rare" not in str(told[0].message)
+
+
 @pytest.mark.filterwarnings("error::UserWarning:proxmargin")
 def test_a_feature_in_a_unit_of_its_own_leaves_the_grid_its_start():
     rng = np.random.default_rng(2)

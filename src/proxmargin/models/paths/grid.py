@@ -15,6 +15,7 @@ from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import check_magnitude, check_number, real_numbers
 from proxmargin.functions.losses import Logistic
 from proxmargin.functions.penalties import ElasticNet, Ridge
+from proxmargin.functions.traits import Trait
 from proxmargin.models.classifiers.multiclass import MulticlassSVC
 from proxmargin.models.fitting.assembly import Assembly, margin_sums
 from proxmargin.models.fitting.base import MarginEstimator
@@ -315,9 +316,11 @@ def default_grid(template: Any, assembly: Assembly, count: int, eps: float) -> A
     last = eps if exact else eps**2
     grid = strength.of_alpha(np.geomspace(start, last * start, count), total)
     if critical == 0 and not separated:
+        kinks = any(Trait.SMOOTH not in problem.traits for problem in assembly.problems)
+        rare = ", or a class is so rare that a hinge never names it (class_weight='balanced')"
         warnings.warn(
-            "no feature with a penalty is related to the labels: their coefficients are zero for "
-            f"every {strength.name}, and the grid starts at {grid[0]:g}",
+            f"no feature with a penalty is related to the labels{rare if kinks else ''}: their "
+            f"coefficients are zero for every {strength.name}, and the grid starts at {grid[0]:g}",
             UserWarning,
             stacklevel=users_level(),
         )
