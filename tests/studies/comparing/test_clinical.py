@@ -18,10 +18,13 @@ SHORT = {"models": ["L2SVC"], "cv": 3, "progress": False}
 
 
 def test_the_positive_class_is_the_one_named_and_kept_with_the_run(tmp_path) -> None:
-    default = compare(X_TWO, Y_TWO, **SHORT, run_dir=tmp_path).clinical()
+    before = compare(X_TWO, Y_TWO, **SHORT, run_dir=tmp_path)
+    default, chances = before.clinical(), before.predictions
     assert default.positive == "well"
     named = compare(X_TWO, Y_TWO, **SHORT, run_dir=tmp_path, positive="sick")
     found = named.clinical()
+    of_positive = named.predictions["L2SVC: sick"]
+    assert chances["L2SVC: well"].to_numpy() == pytest.approx(1 - of_positive.to_numpy())
     assert (found.positive, found.n, found.events) == ("sick", 100, 50)
     assert found.predicted.fn == default.predicted.fp
     assert found.auc.value == pytest.approx(default.auc.value)

@@ -89,7 +89,15 @@ def test_its_numbers_agree(published) -> None:
     assert all(file in told for file in files)
     assert told.count("\n| `") == 9  # a row a line
     text = (published / "methods.md").read_text()
+    heads = [line.split("**")[1] for line in text.strip().split("\n\n")[1:]]
+    assert heads[:3] == ["Data.", "Models and their parameters.", "Validation."]
+    assert heads[3:6] == ["Statistics.", "Software.", "Result."]
+    assert heads[6:] == ["Other models.", "Clinical numbers.", "Test against chance.", "References."]
     assert f"{found['auc']['value']:.3f}" in text
+    assert f"Of {results['certificates']['fits']} fits" in text
+    assert f"{len(rows)} samples (" in text
+    assert "Wilson (1927), Journal" in text
+    assert "Obuchowski" not in text  # there are no groups
     for row in read(published / "tables" / "features.csv"):
         assert 0 <= float(row["auc"]) <= 1
         assert row["partners"] == "" or row["partners"].endswith(")")

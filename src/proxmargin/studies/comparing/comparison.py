@@ -210,7 +210,7 @@ class Comparison(Ranking, Plots):
         """Predictions for samples that a model was not fitted to, of the first repeat: a data frame
         with the index of X, with ``true``, ``fold`` (from 0, as in `folds`), the class by each
         model, and where it has probabilities ``"model: class"`` for each class, of two for the
-        second."""
+        positive one, by default the second."""
         held, labels = self.held_out, np.array(self.setup.classes, object)
         columns: Record = {
             "true": labels[held["true"]],
@@ -220,7 +220,7 @@ class Comparison(Ranking, Plots):
             codes = np.array([-1 if k is None else k for k in held[name]["label"]])
             columns[name] = np.where(codes < 0, None, labels[codes])
             known = [np.nan if each is None else each for each in held[name]["probabilities"]]
-            for k in range(1 if labels.size == 2 else 0, labels.size):
+            for k in [self.setup.positive or 0] if labels.size == 2 else range(labels.size):
                 column = [each[k] if isinstance(each, list) else each for each in known]
                 if not np.isnan(column).all():
                     columns[f"{name}: {labels[k]}"] = column

@@ -32,18 +32,14 @@ FOLDER = Path(__file__).parent / "template"
 
 
 def methods(facts: Facts, record: Facts) -> str:
-    """How the models were made and judged, and what was found, in paragraphs."""
-    return "\n\n".join(_told(name, facts, record) for name in ("how.txt", "found.txt"))
+    """How the models were made and judged, and what was found, in paragraphs of one line."""
+    paragraphs = _rendered("methods.txt", facts, record).split("\n\n")
+    return "\n\n".join(" ".join(each.split()) for each in paragraphs)
 
 
 def read_me(facts: Facts, record: Facts) -> str:
     """What each file of the folder holds, and which of them name samples."""
     return _rendered("read-me.txt", facts, record)
-
-
-def _told(name: str, facts: Facts, record: Facts) -> str:
-    """The text of a template, on one line."""
-    return " ".join(_rendered(name, facts, record).split())
 
 
 def _rendered(name: str, facts: Facts, record: Facts) -> str:
@@ -103,7 +99,7 @@ WIDTH = 8.27  # inches: A4
 HEIGHT = 11.69  # inches
 MARGINS = (0.08, 0.05, 0.86, 0.87)  # left, bottom, width and height of what is drawn
 LINES = 74  # of a page of text
-LETTERS = 96  # of its lines
+LETTERS = 112  # of its lines
 NAME_LETTERS = 36  # of a line of the name of a feature
 SIZE = 8.5  # points
 TABLE_SIZE = 7.5  # points
@@ -138,7 +134,8 @@ def _pages(
     features = facts["features"].get(facts["recommended"])
     if features:
         yield _weights(facts["recommended"], features[:FEATURES])
-    yield from _text("Methods and results", methods.split("\n\n"))
+    told = methods.replace("**", "").split("\n\n")
+    yield from _text("Methods and results", [line for each in told for line in (each, "")])
     yield from _text(
         "TRIPOD+AI", [f"{number}  {asked}: {told}" for number, asked, told in checklist]
     )
@@ -175,7 +172,8 @@ def _clinical_page(facts: Facts, found: Facts) -> Any:
     page = _page(f"Clinical numbers: {found['positive']}")
     _, upper, lower = page.subfigures(3, 1, height_ratios=(0.2, 0.4, 0.4))
     columns = found["thresholds"]
-    _put(page, 0.94, "\n".join(_wrapped(_told("clinical.txt", facts, {}))), SIZE)
+    told = f"{_rendered('clinical.txt', facts, {})} {found['method']}"
+    _put(page, 0.94, "\n".join(_wrapped(told)), SIZE)
     x, ax = columns["threshold"], upper.subplots()
     for name, label in RATES.items():
         middle, low, high = np.array(columns[name], dtype=float).T
