@@ -329,7 +329,7 @@ def _refuse_lacking(data: LabelledRows, splits: list[TrainTestRows]) -> None:
             raise ValueError(
                 f"groups: the training rows of fold {number + 1} are of one group, which cannot be "
                 "split again: nested cross-validation needs 3 groups or more, and a cv that leaves "
-                "2 of them in every training part"
+                "2 of them in every training part (of two centres fit to one, and judge the other)"
             )
         if not split.test.size:
             raise ValueError(f"cv: fold {number + 1} holds out no rows to judge models by")
