@@ -92,7 +92,12 @@ def test_its_numbers_agree(published) -> None:
     heads = [line.split("**")[1] for line in text.strip().split("\n\n")[1:]]
     assert heads[:3] == ["Data.", "Models and their parameters.", "Validation."]
     assert heads[3:6] == ["Statistics.", "Software.", "Result."]
-    assert heads[6:] == ["Other models.", "Clinical numbers.", "Test against chance.", "References."]
+    assert heads[6:] == [
+        "Other models.",
+        "Clinical numbers.",
+        "Test against chance.",
+        "References.",
+    ]
     assert f"{found['auc']['value']:.3f}" in text
     assert f"Of {results['certificates']['fits']} fits" in text
     assert f"{len(rows)} samples (" in text
