@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from proxmargin.runtime.types import Values
+from proxmargin.runtime.types import Record, Values
 
 # bytes assumed where no system call reports any: a small machine of today
 UNKNOWN = 4 * 2**30
@@ -249,6 +249,10 @@ class Remembers:
             memory[key] = known
         found: T = known[1]
         return found
+
+    def __getstate__(self) -> Record:
+        """Of a copy, which remembers for itself: functions by which it does are not pickled."""
+        return {name: each for name, each in vars(self).items() if name != "_memory"}
 
 
 def kept(make: Callable[P, T]) -> Callable[P, T]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import io
+import pickle
+from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,10 +18,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
+from proxmargin.data.designs import as_design
 from proxmargin.data.kernels import Polynomial, Precomputed, Rbf
 from proxmargin.data.kernels import matrix as matrix_module
 from proxmargin.data.kernels.matrices import kernel_matrix
-from proxmargin.data.kernels.matrix import KeptSquare, KernelMatrix
+from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, KeptSquare
 
 N = 30
 X = np.random.default_rng(5).standard_normal((N, 4)) + 2.0
@@ -121,3 +127,47 @@ def test_a_matrix_and_its_square_are_freed_without_the_garbage_collector() -> No
         assert alive() is None
     finally:
         gc.enable()
+
+
+def joblib_copy(value: object) -> Any:
+    stream = io.BytesIO()
+    joblib.dump(value, stream)
+    stream.seek(0)
+    return joblib.load(stream)
+
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda value: pickle.loads(pickle.dumps(value)),
+    "joblib": joblib_copy,
+}
+
+
+@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("name", MATRICES)
+def test_a_copy_of_a_used_matrix_or_design_is_whole_and_keeps_for_itself(
+    name: str, make: Callable[[Any], Any]
+) -> None:
+    matrix, plain = MATRICES[name]
+    matrix.square(np.dtype(np.float64)).of(np.arange(5))
+    matrix.matvec(np.ones((N, 1)))
+    design = KernelDesign(matrix)
+    design.outer_gram()
+    for found in (make(matrix), make(design).kernel_matrix):
+        np.testing.assert_allclose(found.matvec(np.eye(N)), plain, rtol=1e-11)
+    twin = make(matrix)
+    square = twin.square(np.dtype(np.float64))
+    assert square is not matrix.square(np.dtype(np.float64))
+    order, store = square.of(np.arange(3, 12))
+    np.testing.assert_allclose(store[:9, :9], plain[np.ix_(order, order)], rtol=1e-11)
+    np.testing.assert_allclose(make(design).outer_gram(), plain, rtol=1e-11)
+
+
+@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("data", [X, csr_array(X)], ids=["dense", "sparse"])
+def test_a_copy_of_a_used_design_has_its_products(data: Any, make: Callable[[Any], Any]) -> None:
+    design = as_design(data)
+    design.outer_gram(), design.rows(np.arange(4)), design.columns(np.arange(2))
+    np.testing.assert_allclose(make(design).outer_gram(), X @ X.T, rtol=1e-12)
+    np.testing.assert_allclose(make(design).scores(np.eye(4)), X, rtol=1e-12)

@@ -302,9 +302,7 @@ class Design(Remembers, ABC):
 
     def twin(self) -> Self:
         """The same data with a memory of their own, for another thread."""
-        twin = copy(self)
-        twin.__dict__.pop("_memory", None)
-        return twin
+        return copy(self)
 
     def part(self, rows: Index, columns: Index) -> Design:
         """A copy of some of the samples and features, with a counter of its own."""

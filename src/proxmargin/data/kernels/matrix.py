@@ -17,7 +17,7 @@ from proxmargin.data.designs.base import Design, PassCounter
 from proxmargin.data.designs.samples import TILE_ROWS
 from proxmargin.functions.rows import evenly_taken, live_rows
 from proxmargin.runtime.memory import BLOCK_ENTRIES, cached_property, kept
-from proxmargin.runtime.types import Array, Index, Values
+from proxmargin.runtime.types import Array, Index, Record, Values
 
 ROWS_ENTRIES = 1 << 22  # entries of rows computed at a time: 32 MB
 FEWEST_ROWS = 16  # in a block, whatever its size
@@ -83,6 +83,10 @@ class KernelMatrix(ABC):
         if known is None or known.store.dtype != dtype:
             known = self.__dict__["_square"] = KeptSquare(self, dtype)
         return known
+
+    def __getstate__(self) -> Record:
+        """Of a copy, which keeps a square of its own."""
+        return {name: each for name, each in vars(self).items() if name != "_square"}
 
     def taken_together(self, weights: Array) -> Array:
         """Weights (n_samples, n_outputs) with those of equal samples merged into the first one. By
