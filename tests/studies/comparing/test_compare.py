@@ -323,7 +323,7 @@ class TestShown:
         ]
         assert len(right) == 3
         assert set(frame["fold"]) == set(found.folds["fold"]) == {0, 1, 2}
-        assert frame["SquaredHingeSVC: 1"].between(0, 1).all()
+        assert frame["SquaredHingeSVC: probability of 1"].between(0, 1).all()
 
     def test_ids_are_of_all_samples(self, cancer):
         with pytest.raises(ValueError, match="ids must be one name a sample, 569 here, got 2"):

@@ -209,8 +209,8 @@ class Comparison(Ranking, Plots):
     def predictions(self) -> Frame:
         """Predictions for samples that a model was not fitted to, of the first repeat: a data frame
         with the index of X, with ``true``, ``fold`` (from 0, as in `folds`), the class by each
-        model, and where it has probabilities ``"model: class"`` for each class, of two for the
-        positive one, by default the second."""
+        model, and where it has probabilities ``"model: probability of class"`` for each class, of
+        two for the positive one, by default the second."""
         held, labels = self.held_out, np.array(self.setup.classes, object)
         columns: Record = {
             "true": labels[held["true"]],
@@ -223,7 +223,7 @@ class Comparison(Ranking, Plots):
             for k in [self.setup.positive or 0] if labels.size == 2 else range(labels.size):
                 column = [each[k] if isinstance(each, list) else each for each in known]
                 if not np.isnan(column).all():
-                    columns[f"{name}: {labels[k]}"] = column
+                    columns[f"{name}: probability of {labels[k]}"] = column
         index = held.get("ids") or held["rows"]
         return _frame(columns, index).iloc[np.argsort(held["rows"], kind="stable")]
 

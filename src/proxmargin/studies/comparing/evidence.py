@@ -30,9 +30,10 @@ from proxmargin.studies.stats.scores import (
     resampled,
 )
 
+OF_TESTS = ("p", "p_holm", "p_equal")  # which a model has none of against itself
 COLUMNS = (
     *("mean", "sd", "low", "high", "difference", "difference_low", "difference_high"),
-    *("p", "p_holm", "p_equal"),
+    *OF_TESTS,
 )
 MOST_FOLDS = 1000  # 2^-1000 is still a positive double
 
@@ -52,7 +53,7 @@ class Evidence:
     difference: Floats
     difference_low: Floats
     difference_high: Floats
-    p: Floats  # two-sided; 1 for the best itself
+    p: Floats  # two-sided; as all of `OF_TESTS` NaN for the best itself
     p_holm: Floats
     p_equal: Floats  # posterior probability that the difference is within ``ROPE`` units
     pairs: ComparedPairs | None  # of the models that are not left out
@@ -112,6 +113,8 @@ class Evidence:
                 part = name.removeprefix("difference_")  # as pairs call it
                 of_best = known[name] if name in known else getattr(pairs, part)[:, best]
                 columns[name][kept] = of_best
+            for name in OF_TESTS:
+                columns[name][places[best]] = np.nan
             order = np.argsort(-signed.mean(axis=0), kind="stable").tolist()
             apart = pairs.p_holm <= 1 - CONFIDENCE
             equivalent = [best, *(k for k in order if k != best and not apart[k, best])]

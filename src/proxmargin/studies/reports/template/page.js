@@ -265,7 +265,7 @@
   predictions.addEventListener("click", () => {
     const models = page.models.filter((name) => name in held);
     const shares = (name) => (held[name].probabilities ? page.labels : []);
-    const heads = ["sample", "class", ...models.flatMap((name) => [name, ...shares(name).map((label) => `${name}: ${label}`)])];
+    const heads = ["sample", "class", ...models.flatMap((name) => [name, ...shares(name).map((label) => `${name}: probability of ${label}`)])];
     const rows = held.true.map((k, i) => [(held.ids || held.rows)[i], page.labels[k], ...models.flatMap((name) => [
       page.labels[held[name].label[i]], ...shares(name).map((_, c) => (held[name].probabilities[i] || [])[c])])]);
     const lines = [heads, ...rows].map((row) => row.map(
