@@ -200,7 +200,9 @@ def dialect_of(arguments: argparse.Namespace) -> Dialect:
 def keep_table_options(model: Estimator, arguments: argparse.Namespace, table: Table) -> None:
     """Keep with a model what cells of its training table stand for, for other tables: not how the
     file was written; and between which numbers they are."""
-    from proxmargin.files.tables.features import extremes
+    import numpy as np
+
+    from proxmargin.files.tables.features import digests_of, extremes
 
     kept = {
         "missing": dialect_of(arguments).missing,
@@ -208,10 +210,13 @@ def keep_table_options(model: Estimator, arguments: argparse.Namespace, table: T
         "normalize_levels": arguments.normalize_levels,
         "duplicates": arguments.duplicates != "error" and arguments.duplicates,
     }
+    roles = {"target": table.target_name, "ids": getattr(table.ids, "name", None)}
+    if table.feature_names is not None and any(roles.values()):
+        model.table_roles_ = {role: name for role, name in roles.items() if name is not None}
+    if (digests := digests_of(table.ids)) is not None:
+        model.table_ids_ = np.unique(digests)
     if any(kept.values()):
         model.table_options_ = {name: value for name, value in kept.items() if value}
     if table.feature_names is not None and not hasattr(table.X, "tocsr"):
         ends = extremes(table.X).tolist()
-        import numpy as np
-
         model.table_ranges_ = np.array([[float(f"{end:.6g}") for end in each] for each in ends])

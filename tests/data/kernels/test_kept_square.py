@@ -22,7 +22,7 @@ from proxmargin.data.designs import as_design
 from proxmargin.data.kernels import Polynomial, Precomputed, Rbf
 from proxmargin.data.kernels import matrix as matrix_module
 from proxmargin.data.kernels.matrices import kernel_matrix
-from proxmargin.data.kernels.matrix import KernelDesign, KernelMatrix, KeptSquare
+from proxmargin.data.kernels.matrix import KeptSquare, KernelDesign, KernelMatrix
 
 N = 30
 X = np.random.default_rng(5).standard_normal((N, 4)) + 2.0

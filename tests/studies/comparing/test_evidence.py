@@ -158,7 +158,8 @@ def test_one_model_has_an_interval_and_no_test() -> None:
     found = Evidence.of(SCORES[:, :1], ("a",), test_ratio=TENFOLD)
     assert (found.best, found.equivalent, found.recommended) == ("a", ("a",), "a")
     assert found.low[0] < found.mean[0] < found.high[0]
-    assert found.difference[0] == 0.0 and np.isnan(found.p[0])
+    assert found.difference[0] == 0.0
+    assert np.isnan(found.p[0])
 
 
 def test_a_model_without_all_splits_is_left_out_and_named() -> None:

@@ -61,7 +61,7 @@ def register_predict(commands: options.Commands) -> None:
         parser,
         "--impute",
         "missing cells are filled in as in the training data: by a model that was fitted with "
-        "--impute, such as proxmargin fit DATA --impute median -o MODEL",
+        "--impute, such as proxmargin fit DATA --model NAME --impute median -o MODEL",
     )
     add(
         "--unseen",
@@ -103,7 +103,9 @@ def run_predict(arguments: argparse.Namespace) -> int:
     )
     tables.tell(table, arguments)
     columns = _predicted(model, table, arguments)
-    quality = _quality(table.y, columns["prediction"], model.classes_)
+    truth = _in_classes(table, model)
+    quality = _quality(truth, columns["prediction"])
+    _warn_of_known(table, model)
     _warn_of_less_probable(model, columns)
 
     text = _csv(columns)
@@ -177,20 +179,64 @@ def _csv(columns: Record) -> str:
     return written.getvalue()
 
 
-def _quality(truth: Any, labels: Any, classes: Any) -> dict[str, float]:
-    """Scores of the predicted labels, if the file has the true ones; compared as text, whatever the
-    format of a number."""
-    if truth is None:
-        return {}
+def _in_classes(table: Table, model: Estimator) -> Any:
+    """The labels as text, written as the model's classes whatever the format of a number; those
+    that are none of them are told. None without labels."""
+    if table.y is None:
+        return None
     import numpy as np
-    from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
+    from proxmargin.files.errors import listed, plural
     from proxmargin.files.tables.cells import normal_form
 
-    true, found = truth.astype(str), labels.astype(str)
-    forms = {normal_form(word): word for word in classes.astype(str)}
+    classes = model.classes_.astype(str).tolist()
+    forms = {normal_form(word): word for word in classes}
+    labels, places = np.unique(table.y.astype(str), return_inverse=True)
     if len(forms) == len(classes):
-        true = np.array([forms.get(normal_form(word), word) for word in true.tolist()])
+        labels = np.array([forms.get(normal_form(word), word) for word in labels.tolist()])
+    strange = np.flatnonzero(~np.isin(labels, classes))
+    if strange.size:
+        rows = np.arange(len(places)) if table.rows is None else table.rows
+        at = (listed(rows[places == code] + 1, quote=False) for code in strange)
+        each = [f"'{labels[code]}' (row {rows})" for code, rows in zip(strange, at, strict=True)]
+        count = plural(int(np.isin(places, strange).sum()), "sample")
+        warnings.warn(
+            f"{table.source}: the target {table.target_name!r} has {count} of classes that the "
+            f"model has never seen: {listed(each, quote=False)}, counting data rows from 1; its "
+            f"classes are {listed(classes)}, and any prediction of others is a mistake",
+            UserWarning,
+            stacklevel=2,
+        )
+    return labels[places]
+
+
+def _warn_of_known(table: Table, model: Estimator) -> None:
+    """Warn of samples that were in the training data, by their names."""
+    import numpy as np
+
+    from proxmargin.files.errors import listed
+    from proxmargin.files.tables.features import digests_of
+
+    digests, known = digests_of(table.ids), getattr(model, "table_ids_", None)
+    if digests is None or known is None or not (found := np.isin(digests, known)).any():
+        return
+    names = listed(table.ids.dropna()[found])
+    warnings.warn(
+        f"{table.source}: {found.sum()} of {len(table.ids)} samples were in the training data, by "
+        f"their names in {table.ids.name!r}: {names}; predictions of them tell nothing about new "
+        "ones",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def _quality(true: Any, labels: Any) -> dict[str, float]:
+    """Scores of the predicted labels, if the file has the true ones."""
+    if true is None:
+        return {}
+    from sklearn.metrics import accuracy_score, balanced_accuracy_score
+
+    found = labels.astype(str)
     with warnings.catch_warnings():
         # predicted classes that the file does not contain are no mistake of the caller
         warnings.simplefilter("ignore", UserWarning)
@@ -278,8 +324,9 @@ def _data(arguments: argparse.Namespace, model: Estimator) -> tuple[Any, Any]:
         labelled = proxmargin.read_data(arguments.data, labels=arguments.labels, **given)
         table = replace(table, X=table.X[np.asarray(labelled.rows)], y=labelled.y)
     known = {str(label): label for label in model.classes_}
-    labels = [] if table.y is None else [known.get(str(label)) for label in table.y.tolist()]
-    y = np.array(labels) if labels and None not in labels else None
+    labels = _in_classes(table, model)
+    whole = labels is not None and np.isin(labels, [*known]).all()
+    y = np.array([known[label] for label in labels.tolist()]) if whole else None
     if table.feature_names is None or not hasattr(model, "feature_names_in_"):
         return table.X, y
     if hasattr(table.X, "tocsr"):

@@ -32,9 +32,11 @@ from proxmargin.files.models.archive import (
     CODEC,
     CONTENT,
     ESTIMATORS,
+    IDS,
     MANIFEST,
     OPTIONAL,
     RANGES,
+    ROLES,
     SIGNATURE,
     TABLE,
     Sign,
@@ -111,6 +113,9 @@ CERTIFIED = (
 TABLE_OPTIONS = "table_options_"
 # the extremes of its numbers: shape (2, n_features)
 TABLE_RANGES = "table_ranges_"
+# its columns that are no features, by role, and digests of the names of its samples
+TABLE_ROLES = "table_roles_"
+TABLE_IDS = "table_ids_"
 TOP_FEATURES = 10  # that the facts about a model name
 
 OF_SEVERAL = {"CalibratedMargin": "calibrates", "DDAGClassifier": "pairs_of"}
@@ -168,6 +173,12 @@ def save_model(
         content[TABLE] = CODEC.encode(options, TABLE_OPTIONS)
     if hasattr(estimator, TABLE_RANGES):
         content[RANGES] = CODEC.encode(getattr(estimator, TABLE_RANGES).tolist(), TABLE_RANGES)
+    if roles := getattr(estimator, TABLE_ROLES, None):
+        content[ROLES] = CODEC.encode(roles, TABLE_ROLES)
+    if hasattr(estimator, TABLE_IDS):
+        plain, members = fitted.to_members({TABLE_IDS: getattr(estimator, TABLE_IDS)})
+        content[IDS] = plain[TABLE_IDS]
+        arrays |= members
     document = document_of(content, arrays)
     signature = None if sign is None else sign(document)
     if not isinstance(signature, bytes | None):
@@ -277,6 +288,7 @@ def describe_model(model: Estimator) -> Record:
         "proxmargin": manifest["proxmargin"],
         **_facts(estimator),
         **({"table_options": getattr(estimator, TABLE_OPTIONS)} if TABLE in manifest else {}),
+        **({"table_roles": getattr(estimator, TABLE_ROLES)} if ROLES in manifest else {}),
     }
 
 
@@ -310,6 +322,17 @@ def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, Record]:
             return read_member(archive, name, digests)
 
         estimator = _restored(manifest, read)
+        if IDS in manifest:
+            found = fitted.from_plain(TABLE_IDS, manifest[IDS], read)
+            if not fitted.is_array(found, "u", 1):
+                raise ModelFileError("its names of samples of a table are no digests")
+            setattr(estimator, TABLE_IDS, found)
+        if ROLES in manifest:
+            roles = CODEC.decode(manifest[ROLES], TABLE_ROLES)
+            words = isinstance(roles, dict) and all(type(each) is str for each in roles.values())
+            if not (words and set(roles) <= {"target", "ids"}):
+                raise ModelFileError("its roles of columns are none of a table")
+            setattr(estimator, TABLE_ROLES, roles)
         if set(digests) != used:
             raise ModelFileError("it holds members that do not belong to a model")
         if TABLE in manifest:

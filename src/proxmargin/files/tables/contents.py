@@ -217,3 +217,5 @@ class TableRequest:
     n_features: int = 0
     unseen: str = "error"
     levels: Mapping[str, SeenLevels] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)  # of columns that may be there
+    not_filled: str = ""  # what to do about missing cells

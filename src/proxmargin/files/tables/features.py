@@ -65,8 +65,8 @@ _FILL = (
     "read_data(..., blanks=True) and compare(..., preprocess=SimpleImputer()) in Python"
 )
 NOT_FILLED = (
-    f"{_CORRECT}, or fit the model to fill them in as in its training data: proxmargin fit DATA "
-    "--impute median, in Python a pipeline of SimpleImputer() and the model"
+    f"{_CORRECT}, or fit the model again, to fill them in as in its training data: proxmargin "
+    "{} -o MODEL, in Python a pipeline of SimpleImputer() and the model"
 )
 
 
@@ -119,7 +119,7 @@ def known_levels(
             )
         changed[name] = column.mask(strange) if request.unseen == "missing" else column
         if not seen.has_missing:
-            _refuse_cells(changed[name].isna().to_frame(), source, "missing", NOT_FILLED)
+            _refuse_cells(changed[name].isna().to_frame(), source, "missing", request.not_filled)
     if unseen:
         raise DataError(
             f"{source}: levels that the model has not seen: {'; '.join(unseen)} (counting data "
@@ -164,6 +164,20 @@ def _are_id_numbers(column: Column, name: str) -> bool:
     # what counts the rows is told with all that gives a class away
     counts = column.is_monotonic_increasing
     return whole and not counts and (is_id_name(name) or bool(values.min() >= _LONG_NUMBER))
+
+
+def digests_of(ids: Any) -> Values | None:
+    """Numbers by which names of samples can be found again, but not read; None for numbers of rows,
+    which other files have, too."""
+    if ids is None:
+        return None
+    words = ids.dropna().str.strip()
+    numbers = pandas().to_numeric(words.astype(object), errors="coerce").sort_values()
+    counts = numbers.diff().iloc[1:].eq(1.0).all() and numbers.iloc[:1].isin([0, 1]).all()
+    if counts or words.empty:
+        return None
+    found: Values = pandas().util.hash_array(words.to_numpy(dtype=object), categorize=False)
+    return found
 
 
 def warn_of_totals(ids: Column, source: str) -> None:
@@ -253,7 +267,12 @@ def suspected_codes(
 
 
 def _warn_of_codes(
-    X: Values, names: Sequence[str], source: str, ends: Values, known: Values | None
+    X: Values,
+    names: Sequence[str],
+    source: str,
+    ends: Values,
+    known: Values | None,
+    way_out: str,
 ) -> None:
     """Warn, once, of numbers that look like codes of missing cells (see `suspected_codes`)."""
     found = suspected_codes(X, names, ends, known)
@@ -265,9 +284,10 @@ def _warn_of_codes(
         of = dict(zip(names, known.T.tolist(), strict=True))
         ranges = ("{:.6g} to {:.6g}".format(*of[name]) for name in found)
         cells = [f"{c} ({r} in training)" for c, r in zip(cells, ranges, strict=True)]
+    advice = way_out or f"read them so (missing={_one(words)!r})"
     warn(
         f"{source}: numbers that look like codes of missing cells: {listed(cells, quote=False)}"
-        f"; if they are, read them so (missing={_one(words)!r})."
+        f"; if they are, {advice}."
     )
 
 
@@ -428,8 +448,11 @@ def _refuse_cells(mask: Any, source: str, kind: str, way_out: str) -> None:
         )
 
 
-def checked(table: Table, known: Values | None = None, *, training: bool = True) -> Table:
-    """The table, with warnings of its numbers. DataError: one is beyond what models take."""
+def checked(
+    table: Table, known: Values | None = None, *, training: bool = True, not_filled: str = ""
+) -> Table:
+    """The table, with warnings of its numbers; ``not_filled``: what to do about missing ones, which
+    are not to be filled in. DataError: one is beyond what models take."""
     X: Any = table.X
     names = table.feature_names
     if hasattr(X, "dtypes"):  # with the text that a model takes
@@ -445,10 +468,11 @@ def checked(table: Table, known: Values | None = None, *, training: bool = True)
         name = str(column + 1) if names is None else names[column]
         place = row if table.rows is None else int(table.rows[row])
         code = "" if names is None else f" (missing='{name}={value!r}')"
+        advice = not_filled or f"read the number as missing where it stands for that{code}"
         raise DataError(
             f"{table.source}: {value!r} in row {place + 1}, column {name!r} (counting data rows "
             f"from 1): products of numbers beyond {AS_THEY_ARE.most:g} overflow; rescale the "
-            f"column, or read the number as missing where it stands for that{code}."
+            f"column, or {advice}."
         )
     if training and len(low) and X.shape[0] > 1 and not (low != high)[~np.isnan(low)].any():
         warn(
@@ -457,5 +481,5 @@ def checked(table: Table, known: Values | None = None, *, training: bool = True)
         )
     if names is not None and not sp.issparse(X):
         known = known if known is not None and known.shape == ends.shape else None
-        _warn_of_codes(X, names, table.source, ends, known)
+        _warn_of_codes(X, names, table.source, ends, known, not_filled)
     return table

@@ -15,7 +15,6 @@ from proxmargin.files.tables.cells import MISSING, is_text, normal_form, text_co
 from proxmargin.files.tables.columns import Found, NamedColumns
 from proxmargin.files.tables.contents import Table, TableRequest
 from proxmargin.files.tables.features import (
-    NOT_FILLED,
     Feature,
     are_ids,
     feature_matrix,
@@ -62,6 +61,10 @@ def _roles(
     """The positions of the columns of these ``roles``; others are ``taken`` for what is said."""
     given = {role: getattr(request, role) for role in roles}
     found = {role: of.position(c, role) for role, c in given.items() if c is not None}
+    for role, name in request.roles.items():  # as the training table of a model had them
+        j = of.called.index(name) if of.called.count(name) == 1 else -1
+        if j >= 0 and role in roles and role not in found and j not in {*taken, *found.values()}:
+            found[role] = j
     if "ids" not in found and of.names_first and 0 not in {*taken, *found.values()}:
         found["ids"] = 0
     if "target" in roles and "target" not in found:
@@ -367,7 +370,7 @@ def model_table(of: NamedColumns, request: TableRequest) -> Table:
         target = None if y is None else found["target"].name
         table = Table(frame, y, [*frame], target, of.source, ids=found.get("ids"))
     else:
-        table = _table(of.source, features, frame, found, y, request.blanks, NOT_FILLED)
+        table = _table(of.source, features, frame, found, y, request.blanks, request.not_filled)
     return replace(table, notes=tuple(of.notes))
 
 

@@ -20,6 +20,7 @@ from proxmargin.files.tables.cells import MISSING, is_text
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import DUPLICATES, USUAL, Dialect, Table, TableRequest
 from proxmargin.files.tables.features import (
+    NOT_FILLED,
     are_ids,
     checked,
     extremes,
@@ -31,6 +32,7 @@ from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.files.tables.samples import model_table, training_table
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
 from proxmargin.files.tables.spelling import spelt_otherwise, told_otherwise
+from proxmargin.models.fitting.registry import model_names
 from proxmargin.runtime.memory import shortage
 from proxmargin.runtime.types import Estimator, Frame, Record
 
@@ -209,6 +211,9 @@ def read_for_model(
     kept = getattr(model, "table_options_", {})
     names = getattr(model, "feature_names_in_", None)
     first = getattr(model, "_predicting", [model])[0]  # of a calibrated model
+    kind = type(getattr(model, "model", model)).__name__
+    again = f"fit DATA --impute median --model {kind}"
+    again = again if kind in model_names() else "compare DATA --impute median"
     levels: dict[str, SeenLevels] = {}
     for fitted in getattr(model, "_predicting", [model]):
         for j, each in levels_of(fitted).items():  # of which folds may have other ones
@@ -228,6 +233,8 @@ def read_for_model(
         ids=ids,
         blanks=getattr(first, "fills_blanks", False),
         levels=levels,
+        roles=getattr(model, "table_roles_", {}),
+        not_filled=NOT_FILLED.format(again),
         unseen=unseen,
         normalize_levels=normalize_levels or "normalize_levels" in kept,
         duplicates=kept.get("duplicates", duplicates) if duplicates == "error" else duplicates,
@@ -251,7 +258,9 @@ def read_for_model(
         if codes:
             untold = [f"{source}: a matrix is read without {listed(codes, quote=False)} (missing=)"]
         table = opened.for_model(wanted)
-    table = checked(table, getattr(model, "table_ranges_", None), training=False)
+    not_filled = "" if wanted.blanks else wanted.not_filled
+    ranges = getattr(model, "table_ranges_", None)
+    table = checked(table, ranges, training=False, not_filled=not_filled)
     if levels and (names is None or isinstance(opened, PlainMatrix)):
         columns = table.feature_names or [*map(str, range(wanted.n_features))]
         rows, width = table.X.shape
