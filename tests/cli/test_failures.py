@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from proxmargin.cli import failures, main
-from proxmargin.cli.failures import FAILED, INTERRUPTED, USAGE, guarded
+from proxmargin.cli.failures import FAILED, INTERRUPTED, OK, USAGE, guarded
 
 
 class TestMistakes:
@@ -141,3 +141,45 @@ def test_the_option_that_was_typed_is_named(words, option, tmp_path, monkeypatch
     assert main([*words.split(), "-q"]) == USAGE
     assert capsys.readouterr().err.startswith(f"proxmargin: error: {option}")
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("fit iris --model SVC --standardise yes", "'--standardise': did you mean --standardize?"),
+        ("compare iris --normalise-levels", "did you mean --normalize-levels?"),
+        ("predict m.pmz iris --probability", "'--probability': did you mean --proba?"),
+        ("fit iris", "which model? --model NAME, one of DWD, "),
+        ("cv iris", "which one suits the data tells: proxmargin compare DATA"),
+    ],
+)
+def test_a_word_that_is_no_option_is_answered_with_the_nearest(words, sentence, capsys) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words.split())
+    assert caught.value.code == USAGE
+    err = capsys.readouterr().err
+    assert sentence in err
+    assert len(err.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            "--fdr 0.1",
+            "--fdr needs --q, the features of a half-sample, and neither --threshold",
+        ),
+        ("--fdr 0.1 --q 2 --pfer 1", "nor --pfer: the threshold follows from the frequencies"),
+        ("--threshold 0.8 --q 2 --pfer 1", "--threshold, --pfer and --q are given: give two"),
+    ],
+)
+def test_options_are_named_wherever_a_sentence_has_parameters(words, sentence, capsys) -> None:
+    command = ["stability", "breast_cancer", "--model", "HuberizedSVC", "-q"]
+    assert main([*command, *words.split()]) == USAGE
+    assert sentence in capsys.readouterr().err
+
+
+def test_permutations_of_no_named_model_are_those_of_the_usual_one(capsys) -> None:
+    command = ["permute", "breast_cancer", "--permutations", "3", "-q", "--json"]
+    assert main(command) == OK
+    assert '"model": "DWD"' in capsys.readouterr().out

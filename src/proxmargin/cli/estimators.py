@@ -4,125 +4,23 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import json
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import proxmargin
-from proxmargin.cli import tables
-from proxmargin.cli.options import FOLDS, Note, flag_of, folds_of, number
+from proxmargin.cli.options import AUTO, FOLDS, Note, flag_of, folds_of, parameters
 from proxmargin.models.fitting.registry import CROSS_VALIDATED, model_names
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
     from proxmargin.runtime.types import Estimator, Record
 
-AUTO = "auto"  # a strength that cross-validation chooses, or a scaling that depends on the data
 STRENGTHS = ("alpha", "C")
 WIDE = 10.0  # ratio of standard deviations from which it is said that features are not scaled
 SCALING: Mapping[str | None, bool] = {"yes": True, "no": False}
 # parameters by which a model is shown
 SHOWN = ("loss", "penalty", "alpha", "l1_ratio", "delta", "C", "eta", "nu", "kappa", "kernel")
-
-
-def _number_or_auto(text: str) -> float | str:
-    return AUTO if text == AUTO else number(text, f"{AUTO!r} or a number")
-
-
-def _number_or_word(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _json_or_word(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
-
-
-# parameters of estimators with an option: its type and help
-OPTIONS: Mapping[str, tuple[Any, str]] = {
-    "alpha": (_number_or_auto, "strength of the penalty; of fit also 'auto'"),
-    "l1_ratio": (number, "share of the l1 norm in the penalty, in [0, 1]"),
-    "delta": (number, "width of the quadratic zone of the huberized hinge"),
-    "intercept_ridge": (number, "ridge penalty of the intercept"),
-    "C": (_number_or_auto, "weight of the losses; of fit also 'auto'"),
-    "eta": (number, "of MulticlassSVC: the most its losses may sum to, without C"),
-    "penalty": (str, "of MulticlassSVC: 'l1', 'l2', 'elasticnet' or a group"),
-    "loss": (str, "of MulticlassSVC: 'hinge', 'squared_hinge', 'logistic', 'multinomial', 'lee'"),
-    "nu": (_number_or_word, "of NuSVC and DWD: a number, 'auto' or '0.3max'"),
-    "kappa": (_number_or_word, "of MarginFDA and MarginMPM, or '0.5max'"),
-    "kernel": (str, "'linear', 'rbf', 'poly' or 'sigmoid'"),
-    "gamma": (_number_or_word, "of the kernel: a number, 'scale' or 'auto'"),
-    "multi_class": (str, "'joint' or 'ovr'"),
-    "class_weight": (_json_or_word, "'balanced', or the weights of labels: '{\"0\": 2}'"),
-    "solver": (str, "'auto' or the name of an algorithm"),
-    "stopping": (str, "'gap', or a rule of a paper such as 'relative-change'"),
-    "tol": (number, "relative duality gap to reach"),
-    "max_iter": (int, "most iterations"),
-    "time_limit": (number, "most seconds of a fit"),
-}
-
-
-def add_fitting(parser: argparse.ArgumentParser) -> None:
-    """The data, and the model that is fitted to them."""
-    parser.add_argument("data", metavar="DATA", help="a data file or the name of an embedded set")
-    tables.add_columns(parser)
-    add_model_options(parser)
-
-
-def add_model_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """``--model`` and an option for every common parameter."""
-    parser.add_argument(
-        "--model",
-        "--model-name",
-        dest="model",
-        metavar="NAME",
-        required=required,
-        help=f"one of {', '.join(sorted(model_names()))}",
-    )
-    group = parser.add_argument_group(
-        "parameters of the model (defaults: those of the class, where none is given)"
-    )
-    for name, (kind, told) in OPTIONS.items():
-        group.add_argument(flag_of(name), dest=name, type=kind, help=told, metavar="VALUE")
-    add_scaling(group, "as the class: no")
-    group.add_argument(
-        "--no-intercept",
-        dest="fit_intercept",
-        action="store_const",
-        const=False,
-        help="fit no intercept",
-    )
-    group.add_argument(
-        "--set",
-        dest="more",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        type=_assignment,
-        help="any other parameter; the value as JSON, or else a word",
-    )
-
-
-def add_scaling(group: argparse._ArgumentGroup, usual: str) -> None:
-    """``--standardize``, which is one for all commands; ``usual``: what is done without."""
-    group.add_argument(
-        "--standardize",
-        choices=(AUTO, *SCALING),
-        help=f"scale the features to unit variance; auto: dense ones (default: {usual})",
-    )
-    group.add_argument(
-        "--no-standardize",
-        dest="standardize",
-        action="store_const",
-        const="no",
-        help="the same as --standardize no",
-    )
 
 
 def estimator_of(arguments: argparse.Namespace, *callbacks: object) -> Estimator:
@@ -134,14 +32,14 @@ def estimator_of(arguments: argparse.Namespace, *callbacks: object) -> Estimator
     known = inspect.signature(kind).parameters
     unknown = [name for name in given if name not in known]
     if unknown:
-        wrong = flag_of(unknown[0]) if unknown[0] in OPTIONS else f"--set {unknown[0]}"
+        wrong = flag_of(unknown[0]) if unknown[0] in parameters() else f"--set {unknown[0]}"
         raise ValueError(f"{arguments.model} has no parameter for {wrong}")
     return kind(**given, callbacks=callbacks)
 
 
 def _given(arguments: argparse.Namespace) -> Record:
     """The parameters that the options give; a class has its own defaults for all others."""
-    names = (*OPTIONS, "fit_intercept")
+    names = (*parameters(), "fit_intercept")
     given = {name: getattr(arguments, name) for name in names}
     given["standardize"] = SCALING.get(arguments.standardize)
     given = {name: value for name, value in given.items() if value is not None}
@@ -261,13 +159,6 @@ def name_features(model: Estimator, names: list[str] | None) -> None:
         import numpy as np
 
         model.feature_names_in_ = np.array(names, dtype=object)
-
-
-def _assignment(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
-    return name, _json_or_word(value)
 
 
 def to_choose(arguments: argparse.Namespace) -> list[str]:

@@ -13,7 +13,7 @@ from ast import literal_eval
 from collections.abc import Callable, Mapping
 from copy import copy
 
-from proxmargin.cli import estimators, options, tables
+from proxmargin.cli import options, tables
 from proxmargin.runtime.interrupts import interrupts
 
 # exit statuses
@@ -104,7 +104,7 @@ _SAME = (
     *("scoring", "statistic", "positive", "l1_ratios"),
 )
 _FLAGS: Mapping[str, str] = {
-    **{name: options.flag_of(name) for name in (*estimators.OPTIONS, *_SAME)},
+    **{name: options.flag_of(name) for name in (*options.parameters(), *_SAME)},
     "separator": "--sep",
     "n_jobs": "--jobs",
     "n_pairs": "--pairs",
@@ -119,6 +119,11 @@ _LIST = re.compile(rf"{_NAME}\[((?:(?:{_WORD})(?:, )?)+)\]")
 _BOUND = re.compile(rf"(?<![\w.])({'|'.join(_FLAGS)}) (>=|<=) (?=[\d.])")
 # at the beginning of a sentence: what a parameter has to be
 _SUBJECT = re.compile(rf"^({'|'.join(_FLAGS)}) (?=must |is |needs )")
+# names that are no words
+_BARE = re.compile(
+    rf"(?<![\w./'\"-])({'|'.join(n for n in _FLAGS if '_' in n or n in ('q', 'pfer', 'fdr'))})"
+    r"(?![\w='\"(.-])"
+)
 _BOUNDS: Mapping[str, str] = {">=": "of at least", "<=": "of at most"}
 
 
@@ -130,7 +135,7 @@ def as_options(sentence: str) -> str:
     sentence = _LIST.sub(_options, sentence)
     sentence = _SUBJECT.sub(lambda found: f"{_FLAGS[found[1]]} ", sentence)
     sentence = _BOUND.sub(lambda found: f"{_FLAGS[found[1]]} {_BOUNDS[found[2]]} ", sentence)
-    return _ASSIGNMENT.sub(_option, sentence)
+    return _BARE.sub(lambda found: _FLAGS[found[1]], _ASSIGNMENT.sub(_option, sentence))
 
 
 def _option(found: re.Match[str]) -> str:
@@ -164,7 +169,7 @@ def remedied(
     name, in the place of wrong ones, until there is none. ``candidates``: columns that may be the
     target."""
     reader = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    tables.add_columns(reader)
+    options.add_sections(reader, *options.OF_TABLES)
     typed: list[str] = []
     used = arguments
     for _ in range(AT_MOST):
@@ -200,7 +205,7 @@ def heeded(
     """The arguments with all options, which follow, that these sentences name, and those without
     which they could not be read then; none if they cannot be read so."""
     reader = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    tables.add_columns(reader)
+    options.add_sections(reader, *options.OF_TABLES)
     typed: list[str] = []
     for sentence in sentences:
         while more := _next(sentence, typed, [], reader):

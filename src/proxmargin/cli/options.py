@@ -1,49 +1,80 @@
-"""What the parsers of several subcommands share; counts and folds that can be."""
+"""The options of the commands, by the table of them; counts, folds and files that can be."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from proxmargin.models.fitting.registry import model_names
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
     from proxmargin.runtime.types import Facts
 
-Commands = Any  # what add_subparsers returns has no public name
-
+AUTO = "auto"  # a strength that cross-validation chooses, or a scaling that depends on the data
 FOLDS = 5  # of a choice that fit makes
+OF_TABLES = ("roles", "cells", "written")  # sections
 TIME = "time"  # of rows that are in its order
-
-
-def subcommand(
-    commands: Commands, name: str, run: Callable[[argparse.Namespace], int], summary: str
-) -> argparse.ArgumentParser:
-    """A parser for one subcommand, with its summary as help and description."""
-    made: argparse.ArgumentParser = commands.add_parser(
-        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
-    )
-    made.set_defaults(run=run)
-    return made
-
-
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """Options of every subcommand."""
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-
-
-def add_group(parser: argparse.ArgumentParser, title: str, settings: Facts, *options: str) -> None:
-    """A group of these options, by default all that have settings."""
-    group = parser.add_argument_group(title)
-    for option in options or settings:
-        group.add_argument(option, **settings[option])
 
 
 class Note(UserWarning):
     """What was done, which is no reason to worry."""
+
+
+def number(text: str, what: str = "a number") -> float:
+    """Type of an option, whose error is a sentence."""
+    try:
+        return float(text)
+    except ValueError:
+        told = f"{what} such as 0.1, with a decimal point, and not {text!r}"
+        raise argparse.ArgumentTypeError(told) from None
+
+
+def _number_or_auto(text: str) -> float | str:
+    return AUTO if text == AUTO else number(text, f"{AUTO!r} or a number")
+
+
+def _number_or_word(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _json_or_word(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+    return name, _json_or_word(value)
+
+
+def _seed(text: str) -> int:
+    if not (text.isdecimal() and int(text) < 2**32):
+        raise argparse.ArgumentTypeError(f"a whole number from 0 to 2**32 - 1, and not {text!r}")
+    return int(text)
+
+
+TYPES: Mapping[str, Callable[[str], Any]] = {
+    "int": int,
+    "number": number,
+    "auto": _number_or_auto,
+    "number or word": _number_or_word,
+    "JSON or word": _json_or_word,
+    "assignment": _assignment,
+    "seed": _seed,
+}
 
 
 class Elsewhere(argparse.Action):
@@ -53,68 +84,57 @@ class Elsewhere(argparse.Action):
         parser.error(str(self.const))
 
 
-def add_elsewhere(parser: argparse.ArgumentParser, option: str, why: str) -> None:
-    parser.add_argument(option, nargs="?", action=Elsewhere, const=why, help=argparse.SUPPRESS)
+@cache
+def table() -> Facts:
+    """The commands and the sections of their options."""
+    return tomllib.loads(Path(__file__).with_name("options.toml").read_text("utf-8"))
 
 
-def _seed(text: str) -> int:
-    if not (text.isdecimal() and int(text) < 2**32):
-        raise argparse.ArgumentTypeError(f"a whole number from 0 to 2**32 - 1, and not {text!r}")
-    return int(text)
+def parameters() -> list[str]:
+    """The parameters of estimators that have an option."""
+    plain = {"action", "choices"}  # of those that are no single value
+    options = table()["sections"]["parameters"].items()
+    return [_name_of(o) for o, told in options if o != "title" and not plain & {*told}]
 
 
-def add_seed(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    parser.add_argument(
-        "--seed",
-        type=_seed,
-        metavar="N",
-        default=0,
-        help="of what is drawn by chance: folds, halves, permutations (default: 0)",
-    )
+def _name_of(option: str) -> str:
+    return option.removeprefix("--").replace("-", "_")
 
 
-def add_splits(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
-    """Which rows are held out together."""
-    group.add_argument(
-        "--splits",
-        choices=("shuffled", TIME),
-        default="shuffled",
-        help="stratified folds of shuffled rows (default), or for rows in the order of time: each "
-        "fold tests later rows than it trains on",
-    )
-
-
-# options with numbers, and the least that each can be
-LEAST = {"folds": 2, "cv": 2, "repeats": 1, "pairs": 1, "n_alphas": 1, "n_strengths": 1, "q": 1}
+def add_sections(parser: argparse.ArgumentParser, *sections: str) -> None:
+    """Groups of options: a section, or, after a colon, some options of one."""
+    least: dict[str, int] = {}
+    for section in sections:
+        name, _, chosen = section.partition(": ")
+        told = table()["sections"][name]
+        group = parser.add_argument_group(told["title"]) if "title" in told else parser
+        for words in chosen.split() or (each for each in told if each != "title"):
+            given = dict(told[words])
+            if "elsewhere" in given:
+                given = {"nargs": "?", "action": Elsewhere, "const": given["elsewhere"]}
+                given["help"] = argparse.SUPPRESS
+            if given.get("action") == "boolean":
+                given["action"] = argparse.BooleanOptionalAction
+            if "type" in given:
+                given["type"] = TYPES[given["type"]]
+            bound = given.pop("least", None)
+            given["help"] = given["help"].replace("{models}", ", ".join(sorted(model_names())))
+            made = group.add_argument(*words.split(), **given)
+            if bound is not None:
+                least[made.dest] = bound
+    parser.set_defaults(least=least)
 
 
 def check_counts(arguments: argparse.Namespace) -> None:
     """Raise ValueError that names the option, of any command, whose number cannot be."""
-    for name, least in (*LEAST.items(), ("permutations", getattr(arguments, "fewest", 1))):
-        count = getattr(arguments, name, None)
+    for name, least in arguments.least.items():
+        count = getattr(arguments, name)
         if count is not None and count < least:
             needs = f"it must be at least {least}"
             why = "cross-validation needs at least 2 folds" if least == 2 else needs
             raise ValueError(f"{flag_of(name)} {count}: {why}")
     if getattr(arguments, "jobs", None) == 0:
         raise ValueError("--jobs 0: at least one job does the work; -1: one for each core")
-
-
-READ = ("data", "model", "labels")  # arguments of commands whose files are inputs
-WRITTEN = ("output", "report", "csv", "plot", "checkpoint")  # and those whose files are made
-
-
-def check_outputs(arguments: argparse.Namespace) -> None:
-    """Raise ValueError that names the option that would write over a file that is read."""
-    for name in WRITTEN:
-        written = getattr(arguments, name, None)
-        for read in (each for kind in READ for each in _listed(getattr(arguments, kind, None))):
-            if written and Path(read).exists() and Path(read).resolve() == Path(written).resolve():
-                raise ValueError(f"{flag_of(name)} {written}: that file is read, name another")
-
-
-def _listed(value: str | list[str] | None) -> list[str]:
-    return value if isinstance(value, list) else [value] if value else []
 
 
 def check_folds(arguments: argparse.Namespace, table: Table, option: str, folds: int) -> None:
@@ -146,15 +166,6 @@ def folds_of(arguments: argparse.Namespace, folds: int | None) -> Any:
     from sklearn.model_selection import TimeSeriesSplit
 
     return TimeSeriesSplit(FOLDS if folds is None else folds)
-
-
-def number(text: str, what: str = "a number") -> float:
-    """Type of an option, whose error is a sentence."""
-    try:
-        return float(text)
-    except ValueError:
-        told = f"{what} such as 0.1, with a decimal point, and not {text!r}"
-        raise argparse.ArgumentTypeError(told) from None
 
 
 def flag_of(parameter: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import proxmargin
 from proxmargin.cli import tables
+from proxmargin.cli.options import flag_of
 from proxmargin.runtime.brief import plain
 from proxmargin.runtime.files import folder_of, replaced
 
@@ -24,8 +25,29 @@ if TYPE_CHECKING:
 TOP = 5  # features that a line has room for
 
 
+READ = ("data", "model", "labels")  # arguments of commands whose files are inputs
+WRITTEN = ("output", "report", "csv", "plot", "checkpoint")  # and those whose files are made
+
+
+def check_outputs(arguments: argparse.Namespace) -> None:
+    """Raise ValueError, before hours of work are lost, where a file cannot be written, or where an
+    option, which it names, would write over one that is read."""
+    for name in WRITTEN:
+        written = getattr(arguments, name, None)
+        for read in (each for kind in READ for each in _listed(getattr(arguments, kind, None))):
+            if written and Path(read).exists() and Path(read).resolve() == Path(written).resolve():
+                raise ValueError(f"{flag_of(name)} {written}: that file is read, name another")
+        if name == "plot":
+            check_plot(written)
+        elif name != "checkpoint":  # which may be the file of an earlier run
+            check_output(written)
+
+
+def _listed(value: str | list[str] | None) -> list[str]:
+    return value if isinstance(value, list) else [value] if value else []
+
+
 def check_output(name: str | None) -> None:
-    """Raise ValueError where a file could not be written, before hours of work are lost."""
     if name is None:
         return
     path, folder = Path(name), folder_of(name)
@@ -106,12 +128,6 @@ def text_saved(name: str | None, text: str) -> AbstractContextManager[str | None
 def saved_to(saved: str | None, asked: str | None, option: str) -> str:
     """Where a result was saved, in words."""
     return saved or ("nothing" if asked else f"nothing (no {option})")
-
-
-def add_plot(parser: argparse.ArgumentParser | argparse._ArgumentGroup, what: str) -> None:
-    parser.add_argument(
-        "--plot", metavar="FILE", help=f"draw {what} into a file: .png, .pdf or .svg"
-    )
 
 
 def check_plot(name: str | None) -> None:

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
 
 import proxmargin
-from proxmargin.cli import options
+from proxmargin.cli import failures, options, output
 from proxmargin.cli.commands import compare, fit, paths, saved
 from proxmargin.cli.failures import guarded
+from proxmargin.models.fitting.registry import model_names
 
-# what adds the parser of a subcommand, in the order in which they are listed
-SUBCOMMANDS = (
-    compare.register,
-    compare.register_report,
-    compare.register_publish,
-    fit.register_fit,
-    fit.register_cv,
-    saved.register_predict,
-    saved.register_coefs,
-    paths.register_path,
-    paths.register_stability,
-    paths.register_permute,
-    saved.register_info,
-)
+RUNS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "compare": compare.run,
+    "report": compare.run_report,
+    "publish": compare.run_publish,
+    "fit": fit.run_fit,
+    "cv": fit.run_cv,
+    "predict": saved.run_predict,
+    "coefs": saved.run_coefs,
+    "path": paths.run_path,
+    "stability": paths.run_stability,
+    "permute": paths.run_permute,
+    "info": saved.run_info,
+}
 
 EPILOGUE = """\
 DATA is a file (svmlight, CSV, TSV, Parquet, Arrow, NPZ) or an embedded set: breast_cancer,
@@ -65,15 +67,37 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def work() -> int:
         options.check_counts(arguments)
-        options.check_outputs(arguments)
+        output.check_outputs(arguments)
         return int(arguments.run(arguments))
 
     return guarded(work, debug=arguments.debug)
 
 
+class Parser(argparse.ArgumentParser):
+    """Errors are a sentence, with what was probably meant, below one line on the usage."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, others = super().parse_known_args(args, namespace)
+        for word in others:
+            self.error(f"there is no argument {word!r}{self._meant(word.partition('=')[0])}")
+        return found, others
+
+    def _meant(self, word: str) -> str:
+        near = get_close_matches(word, self._option_string_actions, 1)
+        return f": did you mean {near[0]}?" if near else ""
+
+    def error(self, message: str) -> NoReturn:
+        if message.endswith("--model/--model-name"):
+            message = (
+                f"which model? --model NAME, one of {', '.join(sorted(model_names()))}; which one "
+                "suits the data tells: proxmargin compare DATA"
+            )
+        self.exit(failures.USAGE, f"usage: {self.prog} --help\n{self.prog}: error: {message}\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser with all subcommands; each leaves its function in ``run``."""
-    whole = argparse.ArgumentParser(
+    whole = Parser(
         prog="proxmargin",
         description="Margin classifiers whose every fit bounds its distance from the optimum.",
         epilog=EPILOGUE,
@@ -83,6 +107,11 @@ def parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"proxmargin {proxmargin.__version__}"
     )
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for register in SUBCOMMANDS:
-        register(commands)
+    for name, told in options.table()["commands"].items():
+        summary = told["summary"]
+        made = commands.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
+        options.add_sections(made, *told["sections"], "common")
+        made.set_defaults(run=RUNS[name])
     return whole

@@ -1,150 +1,23 @@
-"""Options that say how a table is read, and the table that they name."""
+"""The table that the options name."""
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from proxmargin.cli.options import Note, add_group
+from proxmargin.cli.options import Note
 
 if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Dialect, Table
     from proxmargin.runtime.types import Estimator
-
-# what a column of the data is: option, and what argparse is told of it
-ROLES: Mapping[str, Mapping[str, object]] = {
-    "--target": {
-        "help": "the column with the labels, by name or position (default: the one called target, "
-        "label, class or y, else the last)",
-    },
-    "--id": {
-        "dest": "ids",
-        "help": "the column with the names of the samples, which is no feature (default: a first "
-        "column without a name, or one of text that is different in each row)",
-    },
-    "--ignore": {
-        "action": "append",
-        "default": [],
-        "help": "columns that are no features: a name, a position, a range of positions such as "
-        "2-5, or a pattern such as 'Unnamed*'; may be given again",
-    },
-    "--groups": {
-        "help": "a column of patients, batches or centres, which is no feature: folds and halves "
-        "keep the samples of a group together, and permutations stay within it",
-    },
-    "--weights": {"help": "a column with the weights of the samples, which is no feature"},
-}
-
-
-# what becomes of cells, rows and classes
-CELLS: Mapping[str, Mapping[str, object]] = {
-    "--encode": {
-        "action": "store_true",
-        "help": "turn columns of text into one feature per level; otherwise they are refused",
-    },
-    "--normalize-levels": {
-        "action": "store_true",
-        "help": "join levels that differ only in blanks, case or the way a number is written",
-    },
-    "--impute": {
-        "choices": ("median", "mean", "constant"),
-        "help": "fill in missing cells by the median or the mean of the column, or by zero; "
-        "otherwise they are refused. Cells of text become zeros in all levels",
-    },
-    "--unlabelled": {
-        "choices": ("error", "drop"),
-        "default": "error",
-        "help": "rows without a label are refused (default) or left out",
-    },
-    "--na-labels": {
-        "action": "store_true",
-        "help": "labels such as NA are a class, and not missing; only empty ones are",
-    },
-    "--drop-classes": {
-        "metavar": "CLASS",
-        "action": "append",
-        "default": [],
-        "help": "leave out the samples of a class; may be given again",
-    },
-    "--duplicates": {
-        "choices": ("error", "suffix", "mean", "first"),
-        "default": "error",
-        "help": "columns of the same name are refused (default), numbered, averaged, or only the "
-        "first one is kept",
-    },
-    "--labels": {
-        "metavar": "FILE",
-        "help": "a second table with the labels, joined by the names of the samples (--id); "
-        "--target, --groups and --weights are its columns",
-    },
-}
-
 
 # the arguments of `read_data` among them
 OF_TABLES = (
     *("target", "ids", "ignore", "groups", "weights", "encode", "normalize_levels"),
     *("unlabelled", "na_labels", "drop_classes", "duplicates", "labels"),
 )
-
-
-# how a table is written: option, and what argparse is told of it
-WRITTEN: Mapping[str, Mapping[str, object]] = {
-    "--sep": {
-        "metavar": "CHAR",
-        "help": "between the cells; 'tab' for a tab (default: what the lines show)",
-    },
-    "--decimal": {"metavar": "CHAR", "default": ".", "help": "before the fraction of a number"},
-    "--thousands": {"metavar": "CHAR", "help": "between groups of digits, as in 1,234.5"},
-    "--encoding": {
-        "metavar": "NAME",
-        "default": "utf-8",
-        "help": "such as latin-1 (default: utf-8, or what a byte order mark tells)",
-    },
-    "--header": {
-        "action": argparse.BooleanOptionalAction,
-        "help": "the first line has the names of the columns, or is data, and columns are called "
-        "0, 1, ... (default: what all rows tell)",
-    },
-    "--comment": {"metavar": "CHAR", "help": "begins a line, or the rest of one, that is no data"},
-    "--missing": {
-        "metavar": "WORDS",
-        "action": "append",
-        "default": [],
-        "help": "cells that are missing, separated by commas, such as '?,.,n/a', or of one column "
-        "alone, such as age=-9; besides empty ones and the usual words; may be given again; saved "
-        "models keep them",
-    },
-    "--short-rows": {
-        "choices": ("error", "missing"),
-        "default": "error",
-        "help": "rows with too few cells are refused (default), or end with missing ones",
-    },
-    "--sheet": {"metavar": "NAME", "help": "of a workbook (default: the only one with cells)"},
-    "--transpose": {
-        "action": "store_true",
-        "help": "the samples are the columns: the first column has the names of the features",
-    },
-}
-
-
-def add_columns(parser: argparse.ArgumentParser, without: str = "") -> None:
-    """What the columns are, what becomes of their cells, and how a text table is written;
-    ``without`` one role."""
-    add_roles(parser, *(option for option in ROLES if option != without))
-    add_group(parser, "cells, rows and classes", CELLS)
-    add_text(parser)
-
-
-def add_roles(parser: argparse.ArgumentParser, *options: str) -> None:
-    settings = {option: {"metavar": "COL", **ROLES[option]} for option in options}
-    add_group(parser, "columns (by name or position; 0 is the first, -1 the last)", settings)
-
-
-def add_text(parser: argparse.ArgumentParser) -> None:
-    add_group(parser, "tables (defaults: as written by most programs)", WRITTEN)
 
 
 def table_of(arguments: argparse.Namespace) -> Table:

@@ -34,97 +34,10 @@ PERMUTATIONS = 200
 UNSAFE = re.compile(r"[^\w.-]+")  # in the name of a folder
 
 
-def register(commands: options.Commands) -> None:
-    parser = options.subcommand(
-        commands, "compare", run, "compare the models by nested cross-validation, without leakage"
-    )
-    add = parser.add_argument
-    add("data", metavar="DATA", nargs="+", help="a data file or the name of an embedded set")
-    add_comparison(parser)
-    # which would be taken for a file or a beginning of --models
-    options.add_elsewhere(
-        parser,
-        "--model",
-        "compare has no --model: which models are compared is --models NAME ..., the file for the "
-        "recommended one is --output FILE",
-    )
-    add = parser.add_argument_group("run").add_argument
-    add(
-        "--run",
-        dest="run_dir",
-        metavar="DIR",
-        help="keep finished work there, and continue from it",
-    )
-    group = parser.add_argument_group("files")
-    add = group.add_argument
-    add("--output", "-o", metavar="FILE", help="save the recommended model, fitted on all samples")
-    add(
-        "--save",
-        choices=SAVED,
-        default=RECOMMENDED,
-        help="which model --output saves: the recommended one (default), or the one with "
-        "the best mean",
-    )
-    add("--report", metavar="FILE", help="write a report: one page of HTML")
-    output.add_plot(
-        group, "the intervals of the scores, or of several data sets the average ranks,"
-    )
-    options.add_common(parser)
-
-
-def add_comparison(parser: argparse.ArgumentParser) -> None:
-    """The data, the models, how they are compared, and the work."""
-    tables.add_columns(parser)
-    add = parser.add_argument
-    add("--models", nargs="+", metavar="NAME", help="which models (default: all there are)")
-    add("--baselines", action="store_true", help="and the majority and scikit-learn's models")
-    add("--quick", action="store_true", help="a first answer in seconds: fewer models, 3 folds")
-    add(
-        "--positive",
-        metavar="LABEL",
-        help="the class of sensitivity, calibration and net benefit (default: the second of two)",
-    )
-    _add_protocol(parser)
-    add = parser.add_argument_group("work").add_argument
-    add("--jobs", type=int, metavar="N", help="processes (default: 1; -1: all)")
-    add(
-        "--time-limit",
-        type=options.number,
-        metavar="S",
-        help="seconds after which nothing more is begun",
-    )
-
-
-def _add_protocol(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("cross-validation")
-    add = group.add_argument
-    add("--folds", type=int, default=None, help="outer folds (default: 5, and 3 with --quick)")
-    add(
-        "--repeats",
-        type=int,
-        metavar="N",
-        help="with new random folds each (default: 5 below 200 samples, 3 below 500, else 1; 1 "
-        "with --quick or --folds)",
-    )
-    add(
-        "--scoring",
-        default="balanced_accuracy",
-        help="what models are chosen by: a metric, or a score of scikit-learn "
-        "(default: balanced_accuracy)",
-    )
-    add("--metrics", nargs="+", metavar="NAME", help="what is computed besides (default: six)")
-    estimators.add_scaling(group, "auto")
-    options.add_splits(group)
-    options.add_seed(group)
-
-
 def run(arguments: argparse.Namespace) -> int:
     if len(arguments.data) > 1:
         return run_several(arguments)
     (arguments.data,) = arguments.data
-    output.check_output(arguments.output)
-    output.check_plot(arguments.plot)
-    output.check_output(arguments.report)
     if arguments.report is not None:  # before hours of work
         reports.check_libraries()
     table = tables.table_of(arguments)
@@ -237,7 +150,6 @@ def run_several(arguments: argparse.Namespace) -> int:
                 f"--{option} is for one data set, and there are {len(arguments.data)}: keep the "
                 "runs with --run DIR, which has the models of each and what a report needs"
             )
-    output.check_plot(arguments.plot)
     names = _named_sources(arguments.data)
     asked = dict(zip(names, (_asked(arguments, *pair) for pair in names.items()), strict=True))
     for each in asked.values():  # unusable data are told before hours of work
@@ -315,23 +227,6 @@ def _asked(arguments: argparse.Namespace, name: str, source: str) -> argparse.Na
     return own
 
 
-def register_report(commands: options.Commands) -> None:
-    parser = options.subcommand(
-        commands,
-        "report",
-        run_report,
-        "write the report of a comparison that compare --run has kept",
-    )
-    parser.add_argument("run_dir", metavar="DIR", help="the run directory, finished or not")
-    parser.add_argument(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help=f"one page of HTML (default: {REPORT} in the run directory)",
-    )
-    options.add_common(parser)
-
-
 def run_report(arguments: argparse.Namespace) -> int:
     reports.check_libraries()
     comparison = proxmargin.Comparison.from_run(arguments.run_dir)
@@ -347,47 +242,13 @@ def run_report(arguments: argparse.Namespace) -> int:
     return failures.OK
 
 
-def register_publish(commands: options.Commands) -> None:
-    parser = options.subcommand(
-        commands,
-        "publish",
-        run_publish,
-        "compare the models, and write one folder: page, PDF, tables, predictions, model, methods",
-    )
-    parser.add_argument("data", metavar="DATA", help="a data file or the name of an embedded set")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FOLDER",
-        required=True,
-        help="an interrupted command continues there, and the folder is written when it is done",
-    )
-    parser.set_defaults(fewest=0)
-    parser.add_argument(
-        "--permutations",
-        type=int,
-        default=PERMUTATIONS,
-        metavar="N",
-        help=f"of the test of the recommended model (default: {PERMUTATIONS}; 0: no test)",
-    )
-    parser.add_argument(
-        "--permute",
-        choices=("parameters", "all"),
-        default="parameters",
-        help="what is chosen again for each permutation: the parameters of the recommended model "
-        "(default), or the model as well, which takes as long as all models together",
-    )
-    add_comparison(parser)
-    options.add_common(parser)
-
-
 def run_publish(arguments: argparse.Namespace) -> int:
     reports.check_libraries()
     from proxmargin.studies.publishing import folder
 
-    where = Path(arguments.output)
-    if not arguments.output or where.is_file():
-        raise ValueError(f"--output {arguments.output!r} is no folder: name one")
+    where = Path(arguments.folder)
+    if not arguments.folder or where.is_file():
+        raise ValueError(f"--output {arguments.folder!r} is no folder: name one")
     arguments.run_dir = str(where / RUN)
     table = tables.table_of(arguments)
     output.warn_of_leaks(table)

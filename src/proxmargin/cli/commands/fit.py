@@ -21,29 +21,7 @@ if TYPE_CHECKING:
 OF_FITS = frozenset({"gamma", "mean_test_score", "standard_error", "folds"})
 
 
-def register_fit(commands: options.Commands) -> None:
-    parser = options.subcommand(commands, "fit", run_fit, "fit one model, certify it and save it")
-    estimators.add_fitting(parser)
-    parser.add_argument(
-        "--cv",
-        type=int,
-        metavar="K",
-        help="also the accuracy on held-out samples, by K-fold cross-validation: that on the "
-        "training samples says little about new ones",
-    )
-    options.add_splits(parser)
-    options.add_seed(parser)
-    parser.add_argument(
-        "--calibrate",
-        action="store_true",
-        help="give the model probabilities (predict --proba), from scores of held-out samples",
-    )
-    parser.add_argument("-o", "--output", metavar="FILE", help="save the model, for example .pmz")
-    options.add_common(parser)
-
-
 def run_fit(arguments: argparse.Namespace) -> int:
-    output.check_output(arguments.output)
     chooses = estimators.to_choose(arguments)
     fitted = estimators.classifier_of(arguments, quiet=arguments.quiet)
     raw = tables.table_of(arguments)
@@ -235,45 +213,7 @@ def held_out_accuracy(
     return FoldMeans(folds, accuracy, low, high, balanced)
 
 
-def register_cv(commands: options.Commands) -> None:
-    parser = options.subcommand(
-        commands, "cv", run_cv, "choose the strength of a model by cross-validation"
-    )
-    estimators.add_fitting(parser)
-    group = parser.add_argument_group("cross-validation")
-    add = group.add_argument
-    add("--n-strengths", type=int, help="how many (default: 100 alphas, or 20 C)")
-    add(
-        "--eps",
-        type=options.number,
-        default=1e-3,
-        help="weakest penalty of a grid by its strongest one (default: 0.001)",
-    )
-    add("--l1-ratios", type=options.number, nargs="+", metavar="RATIO", help="to try (default: 1)")
-    add(
-        "--relaxed",
-        action="store_true",
-        help="also mix with fits of the same features without a penalty, by gamma in [0, 1]",
-    )
-    add("--folds", type=int, default=5, help="how many (default: 5)")
-    options.add_splits(group)
-    add("--scoring", help="a name of scikit-learn's (default: minus the mean loss of the model)")
-    add(
-        "--selection",
-        choices=("best", "1se"),
-        default="best",
-        help="the best mean score, or the strongest penalty within one standard error of it",
-    )
-    add("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
-    options.add_seed(parser)
-    output.add_plot(parser, "the scores")
-    parser.add_argument("-o", "--output", metavar="FILE", help="save the chosen model")
-    options.add_common(parser)
-
-
 def run_cv(arguments: argparse.Namespace) -> int:
-    output.check_output(arguments.output)
-    output.check_plot(arguments.plot)
     model = _search(arguments)
     table, imputer = tables.filled_table_of(arguments)
     output.warn_of_parted(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,42 +25,16 @@ OF_LABELS = (
     "labels of rows of one sample do not change places at random, so that p is too small: keep one "
     "row a sample"
 )
+USUAL = "DWD"  # as in DiProPerm
 CHOOSING = 200  # each with a choice of the strength in every fold
 NEXT = 5  # most frequent features below the threshold that are listed, too
 # parameters that do not change what is fitted
 OF_RUNS = frozenset({"callbacks", "verbose", "warm_start", "random_state", "n_jobs"})
 
 
-def register_path(commands: options.Commands) -> None:
-    parser = options.subcommand(
-        commands,
-        "path",
-        run_path,
-        "fit a model for many strengths of its penalty, from the largest",
-    )
-    estimators.add_fitting(parser)
-    parser.add_argument("--n-alphas", type=int, default=100, help="how many (default: 100)")
-    parser.add_argument(
-        "--eps",
-        type=options.number,
-        default=1e-3,
-        help="the last alpha by the first (default: 0.001)",
-    )
-    parser.add_argument(
-        "--stop-at",
-        type=options.number,
-        metavar="SHARE",
-        help="end where this share of the null model's loss is explained, such as 0.999",
-    )
-    output.add_plot(parser, "the coefficients")
-    options.add_seed(parser)
-    options.add_common(parser)
-
-
 def run_path(arguments: argparse.Namespace) -> int:
     from proxmargin.models.paths.descent import Ending
 
-    output.check_plot(arguments.plot)
     estimator = estimators.estimator_of(arguments)
     name = estimators.free_strength(estimator, arguments)
     table, _ = tables.filled_table_of(arguments)
@@ -118,59 +93,7 @@ def _path_rows(path: Path) -> list[Record]:
     ]
 
 
-def register_stability(commands: options.Commands) -> None:
-    parser = options.subcommand(
-        commands,
-        "stability",
-        run_stability,
-        "find features that are selected on most halves of the samples",
-    )
-    estimators.add_fitting(parser)
-    add = parser.add_argument_group(
-        "selection (two of --threshold, --pfer and --q give the third; default: 0.75 and 1)"
-    ).add_argument
-    add("--threshold", type=options.number, help="least share of the half-samples")
-    add("--pfer", type=options.number, help="bound on the expected number of mistakes")
-    add("--q", type=int, help="features that a half-sample selects")
-    add(
-        "--fdr",
-        type=options.number,
-        help="with --q: estimated share of mistakes that sets the threshold",
-    )
-    add(
-        "--assumption",
-        choices=("none", "unimodal", "r-concave"),
-        default="unimodal",
-        help="of the bound (default: unimodal)",
-    )
-    add("--pairs", type=int, default=50, help="pairs of halves (default: 50)")
-    add("--n-strengths", type=int, default=30, help="how many alphas, or C (default: 30)")
-    add(
-        "--eps",
-        type=options.number,
-        default=0.01,
-        help="weakest penalty of a grid by its strongest one (default: 0.01)",
-    )
-    add(
-        "--cluster",
-        type=options.number,
-        metavar="R",
-        help="report features correlated by R or more as one",
-    )
-    options.add_seed(parser)
-    add("--jobs", type=int, metavar="N", help="threads (-1: all cores)")
-    add("--checkpoint", metavar="FILE", help="keep finished half-samples, and continue from them")
-    add("--csv", metavar="FILE", help="write the frequencies of all features")
-    output.add_plot(parser, "the frequencies")
-    parser.add_argument(
-        "--bars", action="store_true", help="draw bars of the most frequent features instead"
-    )
-    options.add_common(parser)
-
-
 def run_stability(arguments: argparse.Namespace) -> int:
-    output.check_output(arguments.csv)
-    output.check_plot(arguments.plot)
     estimator = estimators.estimator_of(arguments)
     estimators.free_strength(estimator, arguments)
     table, _ = tables.filled_table_of(arguments)
@@ -288,58 +211,9 @@ def _answer(arguments: argparse.Namespace, model: Estimator, stable: int) -> str
     )
 
 
-def register_permute(commands: options.Commands) -> None:
-    parser = options.subcommand(
-        commands, "permute", run_permute, "test whether permuted labels would be separated as well"
-    )
-    parser.add_argument(
-        "data",
-        metavar="[MODEL.pmz] DATA",
-        nargs="+",
-        help="a data file or the name of an embedded set; before it perhaps a model file, whose "
-        "parameters are taken",
-    )
-    tables.add_columns(parser, without="--weights")
-    options.add_elsewhere(
-        parser,
-        "--weights",
-        "a permutation test takes no weights, as permuted labels are equally likely only among "
-        "samples that weigh the same: leave the column out with --ignore COL",
-    )
-    estimators.add_model_options(parser, required=False)
-    add = parser.add_argument_group("permutation test").add_argument
-    add(
-        "--models",
-        nargs="+",
-        metavar="NAME",
-        help="models as of compare ('all': all there are), among which each permutation chooses "
-        "again: the best score of held-out samples counts",
-    )
-    add(
-        "--statistic",
-        help="'mean-difference' (default), 't' or 'auc' of the projections, or a score of held-out "
-        "samples: a scorer of scikit-learn such as 'accuracy' or 'roc_auc' ('balanced_accuracy', "
-        "as of compare, is the default where a strength is 'auto': it is chosen again for each "
-        "permutation)",
-    )
-    add(
-        "--permutations",
-        type=int,
-        metavar="N",
-        help=f"how many (default: {PERMUTATIONS}, and {CHOOSING} where a strength is chosen)",
-    )
-    add("--folds", type=int, default=5, help="for a held-out score (default: 5)")
-    options.add_splits(parser)
-    options.add_seed(parser)
-    add("--jobs", type=int, metavar="N", help="parallel jobs (-1: all cores)")
-    output.add_plot(parser, "the null distribution")
-    options.add_common(parser)
-
-
 def run_permute(arguments: argparse.Namespace) -> int:
     from proxmargin.models.permutations.labelings import OF_PROJECTIONS
 
-    output.check_plot(arguments.plot)
     models = bool(arguments.models)
     estimator, table = _permuted(arguments)
     chooses = estimators.to_choose(arguments)
@@ -423,7 +297,9 @@ def _permuted(arguments: argparse.Namespace) -> tuple[Any, Table]:
     if models:
         return _of_file(models[0], arguments)
     if arguments.model is None:
-        raise ValueError("permute needs --model NAME, or a model file: permute model.pmz DATA")
+        arguments.model = USUAL
+        told = f"the model is {USUAL} (another: --model NAME, or permute model.pmz DATA)"
+        warnings.warn(told, options.Note, stacklevel=2)
     estimator = estimators.classifier_of(arguments)
     table, _ = tables.filled_table_of(arguments)
     estimators.tell_scales(table, arguments)

@@ -42,50 +42,9 @@ _REPLACED = (
 OF_PREDICTIONS = ("normalize_levels", "duplicates")
 
 
-def register_predict(commands: options.Commands) -> None:
-    parser = options.subcommand(
-        commands, "predict", run_predict, "predict labels with a saved model"
-    )
-    add = parser.add_argument
-    add("model", metavar="MODEL", help="a file written by fit, cv or compare")
-    add(
-        "data",
-        metavar="DATA",
-        help="a data file or the name of an embedded set; columns that the model was fitted to are "
-        "found by name, and others left out",
-    )
-    tables.add_roles(parser, "--target", "--id", "--ignore")
-    of_cells = map(options.flag_of, OF_PREDICTIONS)
-    options.add_group(parser, "cells, rows and classes", tables.CELLS, *of_cells)
-    options.add_elsewhere(
-        parser,
-        "--impute",
-        "missing cells are filled in as in the training data: by a model that was fitted with "
-        "--impute, such as proxmargin fit DATA --model NAME --impute median -o MODEL",
-    )
-    add(
-        "--unseen",
-        choices=("error", "zero", "missing"),
-        default="error",
-        help="levels that the model has not seen are refused (default), zero in all features, or "
-        "missing cells",
-    )
-    add("--scores", action="store_true", help="add the scores of the classes")
-    add(
-        "--proba",
-        action="store_true",
-        help="add the probabilities of the classes: of logistic models their own, of others those "
-        "of models by compare or fit --calibrate",
-    )
-    add("-o", "--output", metavar="FILE", help="write CSV there (default: standard output)")
-    tables.add_text(parser)
-    options.add_common(parser)
-
-
 def run_predict(arguments: argparse.Namespace) -> int:
     from proxmargin.files.tables.table import read_for_model
 
-    output.check_output(arguments.output)
     model = proxmargin.load_model(arguments.model)
     if arguments.proba and not hasattr(model, "predict_proba"):
         kind = type(getattr(model, "model", model)).__name__
@@ -244,30 +203,7 @@ def _quality(true: Any, labels: Any) -> dict[str, float]:
     return {"accuracy": float(accuracy_score(true, found)), "balanced_accuracy": balanced}
 
 
-def register_coefs(commands: options.Commands) -> None:
-    parser = options.subcommand(
-        commands, "coefs", run_coefs, "list the coefficients of a saved linear model"
-    )
-    add = parser.add_argument
-    add("model", metavar="MODEL", help="a file written by fit, cv or compare")
-    add(
-        "data",
-        metavar="DATA",
-        nargs="?",
-        help="the training data, whose standard deviations are taken: with their labels each "
-        "feature is also described alone (area under the ROC curve, correlated ones) and in refits "
-        "on five folds",
-    )
-    add("--all", action="store_true", help="features without a coefficient and all rows, too")
-    add("-o", "--output", metavar="FILE", help="write CSV there, and all rows (default: a table)")
-    tables.add_roles(parser, "--target", "--id", "--ignore")
-    options.add_group(parser, "cells, rows and classes", tables.CELLS, "--labels")
-    tables.add_text(parser)
-    options.add_common(parser)
-
-
 def run_coefs(arguments: argparse.Namespace) -> int:
-    output.check_output(arguments.output)
     model = proxmargin.load_model(arguments.model)
     X, y = _data(arguments, model)
     try:
@@ -355,13 +291,6 @@ def _print(frame: Frame, most: int) -> None:
     print(Listing([*headings, *more], cells).plain())
     if len(frame) > most:
         print(f"\n... {len(frame) - most} more rows: --all prints them, -o FILE writes them")
-
-
-def register_info(commands: options.Commands) -> None:
-    parser = options.subcommand(commands, "info", run_info, "describe a model file or a data file")
-    parser.add_argument("data", metavar="MODEL|DATA", help="a model file, or DATA")
-    tables.add_columns(parser)
-    options.add_common(parser)
 
 
 def run_info(arguments: argparse.Namespace) -> int:

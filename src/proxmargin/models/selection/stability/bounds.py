@@ -249,13 +249,13 @@ class SelectionTerms:
         if self.fdr is not None:
             if self.q is None or self.threshold is not None or self.pfer is not None:
                 raise ValueError(
-                    "fdr needs q, the features of a half-sample, and neither threshold nor pfer: "
+                    "fdr needs q, the features of a half-sample, and neither threshold= nor pfer: "
                     "the threshold follows from the frequencies"
                 )
             return self
         if None not in (self.threshold, self.pfer, self.q):
             raise ValueError(
-                "threshold, pfer and q are given: give two of them, and the third follows"
+                "threshold=, pfer and q are given: give two of them, and the third follows"
             )
         if self.threshold is None and (self.pfer is None or self.q is None):
             pfer = PFER if self.pfer is None and self.q is None else self.pfer
