@@ -106,7 +106,7 @@ def compared(arguments: argparse.Namespace, table: Table) -> Comparison:
         scoring=arguments.scoring,
         metrics=names_of(arguments.metrics, list(DEFAULT_METRICS)),
         baselines=arguments.baselines,
-        standardize=estimators.SCALING.get(arguments.standardize, estimators.AUTO),
+        standardize=estimators.SCALING.get(arguments.standardize, options.AUTO),
         groups=table.groups,
         ids=table.ids,
         sample_weight=table.weights,

@@ -313,9 +313,9 @@ def _choice_tested(arguments: argparse.Namespace, table: Table, count: int) -> P
     from proxmargin.studies.comparing.rows import LabelledRows
     from proxmargin.studies.publishing.folder import BestScore
 
-    scaled = estimators.SCALING.get(arguments.standardize, estimators.AUTO)
+    scaled = estimators.SCALING.get(arguments.standardize, options.AUTO)
     data = LabelledRows.checked(HuberizedSVC(), table.X, table.y, None, table.groups)
-    scaled = not data.is_sparse if scaled == estimators.AUTO else bool(scaled)
+    scaled = not data.is_sparse if scaled == options.AUTO else bool(scaled)
     candidates = named_candidates(names_of(arguments.models, []), standardize=scaled)
     arguments.models = [each.name for each in candidates]
     metric = metric_of(arguments.statistic, "--statistic")
