@@ -1,15 +1,17 @@
-"""`python -m benchmarks tiny`: milliseconds of fits to few samples, where calls cost most."""
+"""`python -m benchmarks tiny`: fits to few samples and predictions of one, where calls count."""
 
 from __future__ import annotations
 
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import sklearn.linear_model as linear
 import sklearn.svm as svm
 from sklearn.datasets import load_iris, make_classification
@@ -22,6 +24,7 @@ NU = 0.6
 SHAPES = ((50, 5), (100, 10), (300, 15), (1000, 20))  # samples, features
 ROUNDS = 10  # in which all packages take turns
 FITS = 3  # in a row in each
+CALLS = 100  # in a row in each, of predictions of one sample
 REMARKS = """\
 - The least CPU milliseconds of {fits} fits, all packages in turn in one process, with its kernels
   loaded. Data are dense, with two classes but for iris, which has three. Ours are certified to a
@@ -62,6 +65,19 @@ MODELS: dict[str, tuple[Any, Callable[[int], dict[str, Any]]]] = {
 }
 
 
+ONE_ROW = """\
+- The least CPU microseconds of a call with one row (the mean of {calls}, {rounds} times, both in
+  turn) of models fitted to 1000 x 20, the row as the data were: a float64 array, a list, or a
+  data frame with names."""
+PREDICTING = ("SVC", "SVC, rbf", "LogisticRegression")
+METHODS = ("decision_function", "predict", "predict_proba")
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "array": np.ascontiguousarray,
+    "list": np.ndarray.tolist,
+    "data frame": lambda X: pd.DataFrame(X).add_prefix("x"),
+}
+
+
 def _skglm() -> Any:
     """Logistic regression of skglm; None where that is not installed."""
     try:
@@ -96,8 +112,35 @@ def main(arguments: argparse.Namespace) -> int:
                 print(" ".join(rows[-1]), flush=True)
     head = ["model", "data", "proxmargin, ms", "scikit-learn, ms", "skglm, ms", "ratio"]
     body = f"{REMARKS.format(fits=ROUNDS * FITS)}\n\n{table(head, rows)}"
+    head = ["model", "row", "method", "proxmargin, us", "scikit-learn, us", "ratio"]
+    remarks = ONE_ROW.format(calls=CALLS, rounds=ROUNDS)
+    body += f"\n\n## Predictions of one row\n\n{remarks}\n\n{table(head, list(_one_row()))}"
     write_section("tiny", "Fits to few samples", body, arguments.results)
     return 0
+
+
+def _one_row() -> Iterator[list[str]]:
+    """Microseconds of predictions of one row, by model, form and method."""
+    X, y = _data(*SHAPES[-1])
+    for name in PREDICTING:
+        ours, others = MODELS[name]
+        for form, made in FORMS.items():
+            models = [model.fit(made(X), y) for model in (ours, others(len(y))["scikit-learn"])]
+            for method in METHODS:
+                if not all(hasattr(model, method) for model in models):
+                    continue
+                calls = [partial(getattr(model, method), made(X[:1])) for model in models]
+                times = [[_microseconds(call) for call in calls] for _ in range(ROUNDS)]
+                least = np.min(times, axis=0)
+                yield [name, form, method, *map(_cell, least), _cell(least[0] / least[1])]
+                print(f"{name} {form} {method} {least[0]:.1f} {least[1]:.1f}", flush=True)
+
+
+def _microseconds(call: Callable[[], object]) -> float:
+    start = time.process_time()
+    for _ in range(CALLS):
+        call()
+    return 1e6 * (time.process_time() - start) / CALLS
 
 
 def _data(n: int, p: int) -> Any:

@@ -15,7 +15,7 @@ BUDGET = {
     "lines_of_any_type": 860,
 }
 MOST_FILES_OF_A_FIT = 34
-MOST_FUNCTIONS_OF_A_FIT = 200
+MOST_FUNCTIONS_OF_A_FIT = 198
 # public names, and one of compiled code
 REPEATED = {"Centred", "Kernel", "Loss", "State"}
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from enum import Flag, auto
 from functools import cache
+from pathlib import Path
 
 
 class Trait(Flag):
@@ -52,28 +54,5 @@ class Trait(Flag):
     @cache
     def sentence(self) -> str:
         """The trait in words, for messages."""
-        return "; ".join(_MEANING[trait] for trait in Trait if trait in self)
-
-
-_MEANING = {
-    Trait.SMOOTH: "a loss with a Lipschitz continuous gradient",
-    Trait.MARGINS: "a loss of margins",
-    Trait.HINGE: "the hinge loss",
-    Trait.OUTPUTWISE: "a loss that is a sum over outputs",
-    Trait.SEPARABLE: "a penalty that is a sum over single coefficients",
-    Trait.NET: "an elastic net",
-    Trait.UNIFORM_NET: "an elastic net, the same for all features and without bounds",
-    Trait.SINGLE_OUTPUT: "a binary problem (or multi_class='ovr')",
-    Trait.COMPILED: "a huberized hinge, squared hinge or logistic loss",
-    Trait.SMOOTH_CONJUGATE: "a penalty with a ridge part, or a ball",
-    Trait.QUADRATIC_CONJUGATE: "a ridge penalty",
-    Trait.DUAL_FORM: "a loss whose dual form is known",
-    Trait.CONJUGATE_PROX: (
-        "a loss whose conjugate has a known prox: a hinge or huberized hinge, or one of all scores"
-    ),
-    Trait.CONJUGATE_PROX_JACOBIAN: "a loss whose conjugate has a prox with a known derivative",
-    Trait.PROX_JACOBIAN: "a penalty whose prox has a known derivative",
-    Trait.BALL: "coefficients in a ball",
-    Trait.BUDGET: "a loss within a budget (eta)",
-    Trait.MANY_OUTPUTS: "a joint multiclass problem (more than two classes, multi_class='joint')",
-}
+        meaning = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+        return "; ".join(meaning[str(trait.name)] for trait in Trait if trait in self)

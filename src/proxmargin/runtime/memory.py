@@ -215,10 +215,8 @@ else:
         def __get__(self, instance: object, owner: type | None = None) -> Any:
             if instance is None:
                 return self
-            values = vars(instance)
-            if self.attrname not in values:
-                values[self.attrname] = self.func(instance)
-            return values[self.attrname]
+            found = vars(instance)[self.attrname] = self.func(instance)
+            return found
 
 
 class Remembers:
@@ -230,8 +228,9 @@ class Remembers:
         ``first`` is not. Results must not be modified; concurrent threads may compute one twice."""
         # for each function with its hashable arguments: the arrays and the result
         memory: dict[Hashable, tuple[list[np.ndarray], Any]] = vars(self).setdefault("_memory", {})
-        if not given and (known := memory.get((make,))):  # fast path of most calls
-            return known[1]
+        if not given:
+            kept = memory.get(make) or memory.setdefault(make, ([], make(self, **first)))
+            return kept[1]
         arrays: list[np.ndarray] = []
         hashable: list[Hashable] = [make]
         for each in given:

@@ -131,7 +131,9 @@ def box_minimum(design, shares, box, intercept, l2, tol, most):
                 for i in range(n):
                     ratio[i] = min(ratio[i], -turned[i] * by_room[i], risen[i] * by_above[i])
             fall = _least(ratio)
-            size = min(1.0, -BOUNDARY_FRACTION / fall) if fall < 0.0 else 1.0
+            # close to the solution whole steps converge quadratically
+            share = max(BOUNDARY_FRACTION, 1.0 - relative)
+            size = min(1.0, -share / fall) if fall < 0.0 else 1.0
             if not is_corrector:
                 after = 0.0
                 for i in range(n):

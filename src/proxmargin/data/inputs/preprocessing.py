@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from proxmargin.data.inputs.kinds import Features, Labels
+from proxmargin.runtime.forwarding import forwarded
 from proxmargin.runtime.types import Estimator, Values
 
 if TYPE_CHECKING:
@@ -55,17 +56,7 @@ class Preprocessed(Pipeline):  # type: ignore[misc]
     def model(self) -> Any:
         return self.steps[-1][1]
 
-    @property
-    def certificate_(self) -> Any:
-        return self.model.certificate_
-
-    @property
-    def coef_(self) -> Values:
-        return self.model.coef_
-
-    @property
-    def intercept_(self) -> Values:
-        return self.model.intercept_
+    certificate_, coef_, intercept_ = forwarded("model", "certificate_", "coef_", "intercept_")
 
     def coefficients(
         self,

@@ -31,6 +31,7 @@ from proxmargin.data.designs.samples import (
 from proxmargin.data.inputs.kinds import Features
 from proxmargin.data.inputs.parameters import check_magnitude
 from proxmargin.runtime.brief import shown
+from proxmargin.runtime.forwarding import forwarded
 from proxmargin.runtime.types import Array, Index, Matrix, Values
 
 FUNCTION_ULPS = 4.0  # error bound of exp, tanh and a few products, in ulps
@@ -119,13 +120,7 @@ class Centred(Kernel):
     kernel: Kernel
     origin: Array
 
-    @property
-    def is_definite(self) -> bool:
-        return self.kernel.is_definite
-
-    @property
-    def is_strict(self) -> bool:
-        return self.kernel.is_strict
+    is_definite, is_strict = forwarded("kernel", "is_definite", "is_strict")
 
     def others(self, X: Values) -> Any:
         return by_rows(X)

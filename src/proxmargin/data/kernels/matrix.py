@@ -154,9 +154,10 @@ class KeptSquare:
         else:
             order = self._places_of(groups)
         known = min(self.order.size, size)
-        new = np.arange(size) >= known
+        new = np.ones(size, dtype=bool)
         new[:known] = order[:known] != self.order[:known]
-        self._fill(np.flatnonzero(new), order)
+        if new.any():
+            self._fill(np.flatnonzero(new), order)
         self.order = order
         diagonal = self.matrix.diagonal()[order]
         self.store.flat[: size * len(self.store) : len(self.store) + 1] = diagonal

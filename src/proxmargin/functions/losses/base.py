@@ -13,6 +13,7 @@ from proxmargin.compiled.rounding import DOMAIN_ROUNDING, weighted_sum
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.forwarding import forwarded
 from proxmargin.runtime.types import Array as Array
 
 
@@ -264,25 +265,9 @@ class Wrapped(Loss):
 
     loss: Loss
 
-    @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        return self.loss.n_outputs
-
-    @property
-    def sample_count(self) -> float:  # type: ignore[override]
-        return self.loss.sample_count
-
-    @property
-    def shares(self) -> Array:  # type: ignore[override]
-        return self.loss.shares
-
-    @property
-    def compares_classes(self) -> bool:  # type: ignore[override]
-        return self.loss.compares_classes
-
-    @property
-    def dual_support(self) -> NDArray[np.bool_]:
-        return self.loss.dual_support
+    n_outputs, sample_count, shares, compares_classes, dual_support = forwarded(
+        "loss", "n_outputs", "sample_count", "shares", "compares_classes", "dual_support"
+    )
 
 
 class SupportLoss(Loss):

@@ -21,6 +21,7 @@ from proxmargin.functions.losses.base import Box, DualForm, Loss, Wrapped
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.forwarding import forwarded
 from proxmargin.runtime.types import Array
 
 
@@ -59,9 +60,9 @@ class Shifted(Wrapped):
     def largest_offset(self) -> float:  # type: ignore[override]
         return float(np.max(np.abs(self.shift), initial=0.0))
 
-    @property
-    def traits(self) -> Trait:  # type: ignore[override]
-        return self.loss.traits
+    traits, curvature_bound, row_curvatures, balanced, domain_gauge = forwarded(
+        "loss", "traits", "curvature_bound", "row_curvatures", "balanced", "domain_gauge"
+    )
 
     @cached_property
     def box(self) -> Box | None:  # type: ignore[override]
@@ -75,13 +76,6 @@ class Shifted(Wrapped):
 
     def value_and_gradient(self, scores: Array) -> tuple[float, Array]:
         return self.loss.value_and_gradient(scores + self.shift)
-
-    def curvature_bound(self, row_weights: Array) -> float:
-        return self.loss.curvature_bound(row_weights)
-
-    @property
-    def row_curvatures(self) -> Array:
-        return self.loss.row_curvatures
 
     def curvatures(self, scores: Array) -> Array:
         return self.loss.curvatures(scores + self.shift)
@@ -106,14 +100,8 @@ class Shifted(Wrapped):
     def conjugate(self, dual: Array) -> float:
         return self.loss.conjugate(dual) - float(np.vdot(self.shift, dual))
 
-    def balanced(self, dual: Array, intercept: Penalty) -> Array:
-        return self.loss.balanced(dual, intercept)
-
     def best_intercept(self, scores: Array, intercept: Penalty, start: Array) -> Array:
         return self.loss.best_intercept(scores + self.shift, intercept, start)
-
-    def domain_gauge(self, dual: Array) -> float:
-        return self.loss.domain_gauge(dual)
 
     def conjugate_prox(self, dual: Array, step: float) -> Array:
         return self.loss.conjugate_prox(dual + step * self.shift, step)
@@ -141,11 +129,9 @@ class _ShiftedForm(DualForm):
         self.linear_term = shift * form.scale
         self.constant = float(shift @ form.offset)
 
-    def centre(self) -> Array:
-        return self.form.centre()
-
-    def uniform(self, level: float) -> Array:
-        return self.form.uniform(level)
+    centre, uniform, project, smooth_divergence, smooth_curvature = forwarded(
+        "form", "centre", "uniform", "project", "smooth_divergence", "smooth_curvature"
+    )
 
     def value(self, u: Array) -> float:
         return self.form.value(u) - float(self.linear_term @ u) - self.constant
@@ -153,20 +139,11 @@ class _ShiftedForm(DualForm):
     def prox(self, u: Array, step: float) -> Array:
         return self.form.prox(u + step * self.linear_term, step)
 
-    def project(self, u: Array, step: float = 1.0) -> Array:
-        return self.form.project(u, step)
-
     def smooth_value(self, u: Array) -> float:
         return self.form.smooth_value(u) - float(self.linear_term @ u) - self.constant
 
     def smooth_gradient(self, u: Array) -> Array:
         return self.form.smooth_gradient(u) - self.linear_term
-
-    def smooth_divergence(self, u: Array, base: Array) -> float:
-        return self.form.smooth_divergence(u, base)
-
-    def smooth_curvature(self) -> float:
-        return self.form.smooth_curvature()
 
 
 # search for the best multiplier nu of a dual point

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -12,6 +10,7 @@ from proxmargin.compiled.rounding import DOMAIN_ROUNDING, TIE_ROUNDING
 from proxmargin.functions.losses.base import Box, IndicatorDual, SupportLoss
 from proxmargin.functions.penalties.base import Penalty
 from proxmargin.functions.projections import BoxHyperplane
+from proxmargin.runtime.memory import cached_property
 from proxmargin.runtime.types import Array
 
 
@@ -74,7 +73,7 @@ class TailMean(SupportLoss):
     ) -> None:
         super().__init__(signs, shares, sample_count)
         self.nu = nu
-        most = largest_nu(self.signs, self.shares) if free_intercept else 1.0
+        most = self._most if free_intercept else 1.0
         if not 0.0 < nu <= most * (1.0 + DOMAIN_ROUNDING):
             why = " = 2 min(S+, S-) / S, where S+ and S- are the weights of the classes"
             raise ValueError(
@@ -177,19 +176,28 @@ class TailMean(SupportLoss):
     def _classes(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         return self.signs > 0, self.signs < 0
 
+    @cached_property
+    def _halves(self) -> list[tuple[NDArray[np.intp], float]]:
+        live = self.upper > 0
+        return [(np.flatnonzero(live & one), 0.5) for one in self._classes]
+
+    @cached_property
+    def _most(self) -> float:
+        return largest_nu(self.signs, self.shares)
+
     def _margins(self, scores: Array) -> Array:
         margins: Array = self.signs * scores[:, 0]
         return margins
 
     def _groups(self, intercept: Penalty) -> list[tuple[NDArray[np.intp], float]]:
         """Index sets of samples with positive weight, with the sum that their a must have."""
-        live = self.upper > 0
         if not intercept.is_shift_invariant:
-            return [(np.flatnonzero(live), 1.0)]
-        most = largest_nu(self.signs, self.shares)
-        if self.nu > most * (1.0 + DOMAIN_ROUNDING):
-            raise ValueError(f"nu must be at most {most:.17g} with a free intercept, got {self.nu}")
-        return [(np.flatnonzero(live & one), 0.5) for one in self._classes]
+            return [(np.flatnonzero(self.upper > 0), 1.0)]
+        if self.nu > self._most * (1.0 + DOMAIN_ROUNDING):
+            raise ValueError(
+                f"nu must be at most {self._most:.17g} with a free intercept, got {self.nu}"
+            )
+        return self._halves
 
 
 class CappedSimplexDual(IndicatorDual):

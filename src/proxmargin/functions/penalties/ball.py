@@ -133,9 +133,6 @@ class Ball(Penalty):
     def critical_strength(self, dual: Array) -> float:
         return 0.0
 
-    def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
-        raise TypeError("an intercept cannot be confined to a ball: use Ridge")
-
     def conjugate_gradient(self, dual: Array) -> Array:
         """``radius sign(v) |v|^(q-1) / |v|_q^(q-1)``, (25) of the paper; zero where v is."""
         scaled = _power(dual, self.q)

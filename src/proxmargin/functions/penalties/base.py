@@ -118,11 +118,11 @@ class Penalty(ABC):
     def critical_strength(self, dual: Array) -> float:
         """The smallest factor on the l1 part for which ``coef = 0`` is optimal at ``dual``."""
 
-    @abstractmethod
     def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
         """The Newton step of ``f + G`` at ``at`` where G is twice differentiable on its domain.
         ``gradient`` and ``curvature`` (> 0) are those of f, one an output; G is penalising an
         intercept here, ``at`` has shape (n_outputs,). Penalties with a kink raise TypeError."""
+        raise TypeError(f"an intercept cannot carry {self!r}: use Ridge, or SumToZero of one")
 
     def conjugate_gradient(self, dual: Array) -> Array:
         """``argmax_u <dual, u> - G(u)``: the coefficients of a dual point. Only for penalties with

@@ -177,28 +177,18 @@ def _around(pair: _Pair, rng: np.random.Generator) -> Iterator[Array]:
 
 
 def _check_conjugate(whole: OwnPenalty, pairs: list[_Pair]) -> None:
-    name = "dual_norm" if whole.own.has_dual_norm else "conjugate"
     for k, pair in enumerate(pairs):
         dual = (1.0 - TOLERANCE) * pair.dual  # inside the domain, whatever its rounding
-        other = whole.conjugate(dual)
-        if other == np.inf:
-            text = f"{name}(dual) has a subgradient of the value outside of the domain"
-            _broken(whole, text, dual=dual, coef=pair.prox)
-        for u in (pair.prox, *(pairs[(k + j) % len(pairs)].prox for j in (1, 5, 11))):
-            value, product = whole.value(u), float(np.vdot(u, dual))
-            size = value + other + float(np.vdot(np.abs(u), np.abs(dual)))
-            if value + other < product - TOLERANCE * size:
-                text = (
-                    f"{name}(dual) is too small: value + conjugate = {value + other:.6g} is less "
-                    f"than <coef, dual> = {product:.6g}"
-                )
-                _broken(whole, text, dual=dual, coef=u)
-        value, product = whole.value(pair.prox), float(np.vdot(pair.prox, dual))
-        size = value + other + float(np.vdot(np.abs(pair.prox), np.abs(dual)))
-        if value + other > product + LOOSE * size + TOLERANCE * TOLERANCE:
+        if whole.conjugate(dual) == np.inf:
+            text = "has a subgradient of the value outside of the domain"
+            _broken(whole, f"{_named(whole)} {text}", dual=dual, coef=pair.prox)
+        for j in (0, 1, 5, 11):
+            _check_bound(whole, pairs[(k + j) % len(pairs)].prox, dual)
+        total, product, size = _terms(whole, pair.prox, dual)
+        if total > product + LOOSE * size + TOLERANCE * TOLERANCE:
             text = (
-                f"{name}(dual) is too large, or prox is not exact: value + conjugate = "
-                f"{value + other:.6g}, not <coef, dual> = {product:.6g}, at a prox and its dual"
+                f"{_named(whole)} is too large, or prox is not exact: value + conjugate = "
+                f"{total:.6g}, not <coef, dual> = {product:.6g}, at a prox and its dual"
             )
             _broken(whole, text, dual=dual, coef=pair.prox)
 
@@ -207,19 +197,30 @@ def _check_domain(whole: OwnPenalty, points: list[Array]) -> None:
     """The inequality of Fenchel and Young at any dual points, and far along their directions. A
     conjugate that is finite outside of its domain is too small there: ``<u, dual> - value(u)``,
     which it is to bound, grows along ``u = prox(t dual, t)`` with t."""
-    name = "dual_norm" if whole.own.has_dual_norm else "conjugate"
     for dual in points:
-        other = whole.conjugate(dual)
-        for far in (1.0, 1e2, 1e4) if other < np.inf else ():
-            u = whole.prox(far * dual, far)
-            value, product = whole.value(u), float(np.vdot(u, dual))
-            size = value + other + float(np.vdot(np.abs(u), np.abs(dual)))
-            if value + other < product - TOLERANCE * size:
-                text = (
-                    f"{name}(dual) is too small: value + conjugate = {value + other:.9g} is less "
-                    f"than <coef, dual> = {product:.9g}; it is to be inf outside of its domain"
-                )
-                _broken(whole, text, dual=dual, coef=u)
+        for far in (1.0, 1e2, 1e4) if whole.conjugate(dual) < np.inf else ():
+            _check_bound(whole, whole.prox(far * dual, far), dual)
+
+
+def _check_bound(whole: OwnPenalty, u: Array, dual: Array) -> None:
+    """Raise where the inequality of Fenchel and Young does not hold."""
+    total, product, size = _terms(whole, u, dual)
+    if total < product - TOLERANCE * size:
+        text = (
+            f"{_named(whole)} is too small: value + conjugate = {total:.9g} is less than "
+            f"<coef, dual> = {product:.9g}; it is to be inf outside of its domain"
+        )
+        _broken(whole, text, dual=dual, coef=u)
+
+
+def _terms(whole: OwnPenalty, u: Array, dual: Array) -> tuple[float, float, float]:
+    """``P(u) + P*(dual)``, ``<u, dual>``, and the size of what is summed in both."""
+    total = whole.value(u) + whole.conjugate(dual)
+    return total, float(np.vdot(u, dual)), total + float(np.vdot(np.abs(u), np.abs(dual)))
+
+
+def _named(whole: OwnPenalty) -> str:
+    return "dual_norm(dual)" if whole.own.has_dual_norm else "conjugate(dual)"
 
 
 def _check_norm(whole: OwnPenalty, points: list[Array]) -> None:

@@ -338,9 +338,6 @@ class OwnPenalty(Penalty):
             raise TypeError(f"no strength of {self.own!r} is known: it has no dual_norm(dual)")
         return self.dual_norm(dual)
 
-    def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
-        raise TypeError("an intercept cannot carry a penalty of one's own: use Ridge")
-
     def restricted(self, index: NDArray[np.intp]) -> Penalty:
         raise TypeError(f"no restriction of {self.own!r} to some of the features is known")
 

@@ -284,7 +284,7 @@ class ElasticNet(UniformNet):
 
     def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
         if self.l1 > 0:
-            raise TypeError("an intercept cannot carry an l1 penalty: use Ridge")
+            return super().newton_direction(gradient, curvature, at)
         return -(gradient + self.l2 * at) / (curvature + self.l2)
 
     def conjugate_gradient(self, dual: Array) -> Array:

@@ -187,9 +187,6 @@ class GroupNorm(Penalty):
         values = self.groups.oriented(dual)
         return float((self._dual_norms(values) / self._omega(values)).max(initial=0.0))
 
-    def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
-        raise TypeError("an intercept cannot carry a penalty of groups: use Ridge")
-
     def times(self, factor: float) -> Self:
         return replace(self, strength=factor * self.strength)
 

@@ -14,6 +14,7 @@ from proxmargin.functions.penalties.groups import GroupNorm
 from proxmargin.functions.penalties.jacobian import ProxJacobian
 from proxmargin.functions.penalties.partition import Groups
 from proxmargin.functions.traits import Trait
+from proxmargin.runtime.forwarding import forwarded
 from proxmargin.runtime.types import Array
 
 # relative accuracy of the iterative dual norm of groups within classes; it is an upper bound, so
@@ -62,13 +63,7 @@ class SumToZero(Penalty):
     traits = Trait.PROX_JACOBIAN
     sums_to_zero = True
 
-    @property
-    def l1(self) -> float:  # type: ignore[override]
-        return self.inner.l1
-
-    @property
-    def l2(self) -> float:  # type: ignore[override]
-        return self.inner.l2
+    l1, l2, largest_product = forwarded("inner", "l1", "l2", "largest_product")
 
     @property
     def is_shift_invariant(self) -> bool:  # type: ignore[override]
@@ -111,9 +106,6 @@ class SumToZero(Penalty):
         # any shift of a row of the dual leaves <dual, coef> as it is; the best one is the root
         # for which soft(dual - sigma, l1) sums to zero
         return self.inner.fenchel_young(coef, dual - self._shifts(dual))
-
-    def largest_product(self, sizes: Array, level: float) -> float:
-        return self.inner.largest_product(sizes, level)
 
     def violations(self, coef: Array, dual: Array) -> Array:
         l1, l2 = self._strengths(len(dual))
@@ -237,8 +229,7 @@ class SumToZeroGroups(Penalty):
     def fenchel_young(self, coef: Array, dual: Array) -> Array:
         return self.inner.fenchel_young(coef, self._least(dual))
 
-    def largest_product(self, sizes: Array, level: float) -> float:
-        return self.inner.largest_product(sizes, level)
+    (largest_product,) = forwarded("inner", "largest_product")
 
     def violations(self, coef: Array, dual: Array) -> Array:
         _, shifts = self.inner.balanced_prox(coef + dual, 1.0)
@@ -246,9 +237,6 @@ class SumToZeroGroups(Penalty):
 
     def critical_strength(self, dual: Array) -> float:
         return self.inner.critical_strength(self._least(dual))
-
-    def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
-        raise TypeError("an intercept cannot carry a penalty of groups: use SumToZero")
 
     def times(self, factor: float) -> Self:
         return replace(self, inner=self.inner.times(factor))

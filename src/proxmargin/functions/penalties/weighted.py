@@ -223,9 +223,6 @@ class WeightedElasticNet(Penalty):
         live = factors > 0
         return float((reach[live] / factors[live]).max(initial=0.0))
 
-    def newton_direction(self, gradient: Array, curvature: Array, at: Array) -> Array:
-        raise TypeError("an intercept cannot carry factors and bounds of features: use Ridge")
-
     @property
     def _columns(self) -> tuple[Array, Array, Array, Array]:
         """Strengths and bounds, (n_features, 1) or (1, 1) each."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Self
 
 from proxmargin.data.designs import Design
 from proxmargin.data.inputs.kinds import MultiClass
 from proxmargin.data.inputs.targets import Targets
-from proxmargin.functions.losses import HuberizedHinge, Loss, MarginLoss
+from proxmargin.functions.losses import HuberizedHinge, MarginLoss
 from proxmargin.functions.penalties import (
     Ball,
     CustomPenalty,
@@ -19,10 +18,8 @@ from proxmargin.functions.penalties import (
     WeightedElasticNet,
 )
 from proxmargin.functions.penalties.custom import OwnPenalty, without_conjugate
-from proxmargin.models.fitting.assembly import margin_sums
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.coefficients import SelectsFeatures
-from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.fitting.parameters import ThreadParameters
 from proxmargin.runtime.brief import shown
 from proxmargin.runtime.types import Record
@@ -136,11 +133,6 @@ n_jobs
 
     def _given_penalty(self) -> Penalty | CustomPenalty:
         return ElasticNet(0.005, 0.005) if self.penalty is None else self.penalty
-
-    def _losses(
-        self, targets: Targets, design: Design, joint: bool, context: FitContext
-    ) -> Sequence[Loss]:
-        return margin_sums(self._margin_loss(), targets, joint)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         given = self._given_penalty()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -29,7 +28,7 @@ from proxmargin.functions.penalties import ElasticNet, Penalty, WeightedElasticN
 from proxmargin.models.fitting.assembly import ALL, Assembly, Features, margin_sums
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.coefficients import SelectsFeatures
-from proxmargin.models.fitting.documented import FEW_FEATURES, OF_ONE_COLUMN, documented
+from proxmargin.models.fitting.documented import documented
 from proxmargin.models.fitting.factors import (
     checked_bounds,
     checked_factors,
@@ -67,10 +66,6 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
     _sums_to_zero = True
     """Whether the coefficients of jointly fitted classes sum to zero."""
 
-    @abstractmethod
-    def _margin_loss(self) -> MarginLoss:
-        """The loss of one margin."""
-
     @property
     def norm_share(self) -> float:
         """Share of the norm in the penalty; the rest is a ridge."""
@@ -80,11 +75,6 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
         for name, positive in self._strengths.items():
             check_strength(name, getattr(self, name), low=0.0, low_open=positive)
         check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
-
-    def _losses(
-        self, targets: Targets, design: Design, joint: bool, context: FitContext
-    ) -> Sequence[Loss]:
-        return margin_sums(self._margin_loss(), targets, joint)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         """The elastic net, with the factors and bounds of the features if given."""
@@ -188,7 +178,7 @@ def _constant(design: Design, index: NDArray[np.intp]) -> NDArray[np.bool_]:
     return found
 
 
-@documented(EVERY, unpenalised=OF_ONE_COLUMN)
+@documented(EVERY, unpenalised="one_column")
 @dataclass(eq=False, repr=False)
 class HuberizedSVC(ElasticNetEstimator):
     """Huberized support vector machine with an elastic net (Xu et al. 2015, (2) and (3)).
@@ -271,7 +261,7 @@ class ElasticNetSVC(_OneVsRestEstimator):
         return Hinge()
 
 
-@documented(BINARY, unpenalised=FEW_FEATURES)
+@documented(BINARY, unpenalised="few_features")
 class SquaredHingeSVC(_OneVsRestEstimator):
     """Squared hinge with an elastic net (Ito et al. 2017, (28), with ``C = 1 / (n l1)``).
 
@@ -300,7 +290,7 @@ class SquaredHingeSVC(_OneVsRestEstimator):
         return SquaredHinge()
 
 
-@documented(f"{EVERY}, 'class-newton' (l1_ratio > 0)", unpenalised=OF_ONE_COLUMN)
+@documented(f"{EVERY}, 'class-newton' (l1_ratio > 0)", unpenalised="one_column")
 @dataclass(eq=False, repr=False)
 class SparseLogisticRegression(LogisticProbabilities, ElasticNetEstimator):
     """Logistic regression with an elastic net (Ito et al. 2017, (27), with ``C = 1 / (n l1)``).

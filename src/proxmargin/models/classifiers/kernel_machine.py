@@ -51,6 +51,7 @@ MAX_FACTORED_SAMPLES = 2000  # up to which a stalled decomposition is followed b
 # fitted attributes that only nonlinear kernels have
 OF_A_KERNEL = ("support_vectors_", "gamma_", "feature_scale_", "feature_centre_")
 DECOMPOSITION = BlockDecomposition()
+Named = Callable[[], str]
 PREDICTION_BLOCK = 1 << 22  # kernel values computed at a time for predictions: 32 MB
 
 
@@ -155,9 +156,9 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
         return False
 
     def _check_gap(
-        self, problem: Problem, gap: Gap, status: Status, context: FitContext, classes: str
+        self, problem: Problem, gap: Gap, status: Status, context: FitContext, classes: Named
     ) -> str | None:
-        """The warning for an optimum without a margin, or None."""
+        """The warning for an optimum without a margin, or None; ``classes`` names them."""
         return None
 
     def _with_remarks(
@@ -173,10 +174,10 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
             return context
         found = zip(problems, gaps, solutions, each_class(targets), strict=True)
         told = [
-            self._check_gap(problem, gap, one.status, context, opposed(targets, k))
+            self._check_gap(problem, gap, one.status, context, partial(opposed, targets, k))
             for problem, gap, one, k in found
         ]
-        return replace(context, remarks=tuple(remark for remark in told if remark))
+        return replace(context, remarks=tuple(filter(None, told))) if any(told) else context
 
     def _shortfall(self, short: list[Solution], problems: int, context: FitContext) -> str:
         """Of models without a margin; of unmet tolerances only if there is none."""
@@ -309,10 +310,12 @@ class KernelMachine(ThreadParameters, MarginEstimator, KernelParameters):
     ) -> None:
         """Raise for what the classes or the solver do not admit, before the kernel is evaluated."""
         design = KernelDesign(ComputedKernel(kernel, by_rows(X)))  # computes nothing by itself
-        penalty, loss = self._penalty(targets, design), self._losses_before_kernel(targets, design)
+        penalty = self._penalty(targets, design)
+        self._check_targets([targets])
         if self.solver == "auto" and stop.rule is None:
             return
-        problem = Problem(loss[0], penalty, design, self._intercept(False))
+        loss = self._losses_before_kernel(targets, design)[0]
+        problem = Problem(loss, penalty, design, self._intercept(False))
         if self._decomposes([problem], stop):
             return
         # of a factor whose rank is not known yet, what takes neither a low nor a full one

@@ -19,7 +19,7 @@ from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.kernels.matrix import KernelDesign
 from proxmargin.functions.losses import Loss, MinimaxFisher, MinimaxProbability
 from proxmargin.functions.penalties import Penalty, Ridge
-from proxmargin.models.classifiers.kernel_machine import Finish, KernelMachine, per_class
+from proxmargin.models.classifiers.kernel_machine import Finish, KernelMachine, Named, per_class
 from proxmargin.models.fitting.admissible import Admissible, OfMax, no_margin, number_or_fraction
 from proxmargin.models.fitting.assembly import each_class
 from proxmargin.models.fitting.assembly import unmet as short_of
@@ -106,7 +106,7 @@ class _MinimaxMachine(KernelMachine):
         self.kappa_ = per_class([float(self._loss_of(problem).kappa) for problem in problems])
 
     def _check_gap(
-        self, problem: Problem, gap: Gap, status: Status, context: FitContext, classes: str
+        self, problem: Problem, gap: Gap, status: Status, context: FitContext, classes: Named
     ) -> str | None:
         def admissible() -> Admissible:
             loss = self._loss_of(problem)
@@ -119,9 +119,9 @@ class _MinimaxMachine(KernelMachine):
             )
             leaves_margin = loss.kappa < most.lower * (1.0 - KAPPA_ACCURACY)
             if leaves_margin:
-                return Admissible(True, f"it is below kappa_max={most}, for {classes}")
+                return Admissible(True, f"it is below kappa_max={most}, for {classes()}")
             if most.is_known:
-                return Admissible(False, f"it is not below kappa_max={most}, for {classes}")
+                return Admissible(False, f"it is not below kappa_max={most}, for {classes()}")
             return Admissible(None, f"kappa_max, which the time limit left unsettled, is {most}")
 
         return no_margin(self, "kappa", gap, status, isinstance(self.kappa, str), admissible)

@@ -42,7 +42,7 @@ from proxmargin.functions.traits import Trait
 from proxmargin.models.fitting.assembly import ALL, Assembly, Features, with_zero_sums
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.coefficients import SelectsFeatures
-from proxmargin.models.fitting.documented import JOINT_PARAMETERS, documented
+from proxmargin.models.fitting.documented import documented
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.limits.budgets import (
     UnattainableError,
@@ -87,7 +87,7 @@ LEAST_SECONDS = 0.2
 GROUP_NORMS = {"group_l2": GroupL2, "group_linf": GroupLinf}
 
 
-@documented(_SOLVERS, JOINT_PARAMETERS)
+@documented(_SOLVERS, parameters="joint")
 @dataclass(eq=False, repr=False)
 class MulticlassSVC(SelectsFeatures, MarginEstimator):
     """Multiclass support vector machine with a sparse penalty (Chierchia et al. 2015, (7), (8)).

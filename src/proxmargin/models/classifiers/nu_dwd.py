@@ -18,13 +18,13 @@ from proxmargin.data.inputs.kinds import KernelChoice, OneVsRest, Width
 from proxmargin.data.inputs.parameters import check_strength
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.kernels.matrix import KernelDesign
-from proxmargin.functions.losses import DistanceWeighted, Loss, TailMean
+from proxmargin.functions.losses import DistanceWeighted, Loss, MarginLoss, TailMean
 from proxmargin.functions.losses.tail_mean import largest_nu
 from proxmargin.functions.penalties import Ball, Penalty, Ridge
 from proxmargin.functions.rows import evenly_taken
-from proxmargin.models.classifiers.kernel_machine import Finish, KernelMachine, per_class
+from proxmargin.models.classifiers.kernel_machine import Finish, KernelMachine, Named, per_class
 from proxmargin.models.fitting.admissible import Admissible, OfMax, no_margin, number_or_fraction
-from proxmargin.models.fitting.assembly import Assembly, each_class, margin_sums, opposed
+from proxmargin.models.fitting.assembly import Assembly, each_class, opposed
 from proxmargin.models.fitting.documented import documented_kernels
 from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.limits.binary_data import KERNEL_RANK
@@ -165,10 +165,13 @@ class NuSVC(_NuMachine):
     ) -> Sequence[Loss]:
         shares, total, free = targets.shares, targets.total, self.fit_intercept
         losses = []
-        self._check_targets([targets])
         for positive in each_class(targets):
             signs = targets.signs(positive)[:, 0]
-            nu = context.nus.get(signs.tobytes()) or self._nu_of(signs, shares)
+            most = largest_nu(signs, shares) if free else 1.0
+            asked = self._asked.of(most) if isinstance(self._asked, OfMax) else self._asked
+            if asked > most:
+                self._check_targets([targets])
+            nu = context.nus.get(signs.tobytes()) or min(asked, most)
             losses.append(TailMean(signs, shares, nu, total, free_intercept=free))
         return losses
 
@@ -192,11 +195,6 @@ class NuSVC(_NuMachine):
                 f"nu={nu:g} is above nu_max={most:.6g} = 2 min(S+, S-) / S, {told}of "
                 f"{opposed(least, k)}: choose a smaller nu, or a share such as '0.5max'"
             )
-
-    def _nu_of(self, signs: Array, shares: Array) -> float:
-        """The nu of a problem that `_check_targets` admits."""
-        most = largest_nu(signs, shares) if self.fit_intercept else 1.0
-        return min(self._asked.of(most) if isinstance(self._asked, OfMax) else self._asked, most)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0) if self.norm == 2.0 else Ball(float(self.norm), 1.0)
@@ -238,7 +236,7 @@ class NuSVC(_NuMachine):
         return context
 
     def _check_gap(
-        self, problem: Problem, gap: Gap, status: Status, context: FitContext, classes: str
+        self, problem: Problem, gap: Gap, status: Status, context: FitContext, classes: Named
     ) -> str | None:
         loss = _tail_mean(problem)
         if self._is_faint(problem, gap.primal) and status is not Status.TIME_LIMIT:
@@ -258,7 +256,7 @@ class NuSVC(_NuMachine):
 
         def admissible() -> Admissible:
             words = _range_in_words(bounds, leaves_margin)
-            return Admissible(leaves_margin, f"{words}, for {classes}")
+            return Admissible(leaves_margin, f"{words}, for {classes()}")
 
         return no_margin(self, "nu", gap, status, isinstance(self.nu, str), admissible)
 
@@ -340,10 +338,8 @@ class DWD(_NuMachine):
         if not (isinstance(self.nu, str) and self.nu == "auto"):
             check_strength("nu", self.nu, low=0.0, low_open=True)
 
-    def _losses(
-        self, targets: Targets, design: Design, joint: bool, context: FitContext
-    ) -> Sequence[Loss]:
-        return margin_sums(DistanceWeighted(1.0), targets, joint=False)
+    def _margin_loss(self) -> MarginLoss:
+        return DistanceWeighted(1.0)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ball(float(self.norm), 1.0)

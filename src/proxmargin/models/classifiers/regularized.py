@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -14,12 +12,10 @@ from proxmargin.data.designs import Design
 from proxmargin.data.inputs.kinds import KernelChoice, OneVsRest, Width
 from proxmargin.data.inputs.parameters import check_strength
 from proxmargin.data.inputs.targets import Targets, total_price
-from proxmargin.functions.losses import Hinge, Logistic, Loss, MarginLoss, SquaredHinge
+from proxmargin.functions.losses import Hinge, Logistic, MarginLoss, SquaredHinge
 from proxmargin.functions.penalties import Penalty, Ridge
 from proxmargin.models.classifiers.kernel_machine import KernelMachine
-from proxmargin.models.fitting.assembly import margin_sums
 from proxmargin.models.fitting.documented import documented_kernels
-from proxmargin.models.fitting.fitting import FitContext
 from proxmargin.models.fitting.predicting import LogisticProbabilities
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.types import Array
@@ -53,18 +49,9 @@ class RegularizedMachine(KernelMachine):
     coef0: float = 0.0
     multi_class: OneVsRest = "ovr"
 
-    @abstractmethod
-    def _margin_loss(self) -> MarginLoss:
-        """The loss of one margin."""
-
     def _check_model(self) -> None:
         super()._check_model()
         check_strength("C", self.C, low=0.0, low_open=True)
-
-    def _losses(
-        self, targets: Targets, design: Design, joint: bool, context: FitContext
-    ) -> Sequence[Loss]:
-        return margin_sums(self._margin_loss(), targets, joint)
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0 / total_price(float(self.C), targets))

@@ -20,9 +20,9 @@ from proxmargin.data.inputs.kinds import Features, Labels
 from proxmargin.data.inputs.parameters import refuse_unknown
 from proxmargin.data.inputs.targets import Targets
 from proxmargin.data.inputs.validation import validated, validated_weights
-from proxmargin.functions.losses import Loss, Shifted
+from proxmargin.functions.losses import Loss, MarginLoss, Shifted
 from proxmargin.functions.penalties import ElasticNet, Penalty, Pinned, Ridge, SumToZero
-from proxmargin.models.fitting.assembly import Assembly, with_zero_sums
+from proxmargin.models.fitting.assembly import Assembly, margin_sums, with_zero_sums
 from proxmargin.models.fitting.fitting import FitContext, SolvesProblems
 from proxmargin.models.fitting.notebook import CertifiedEstimator
 from proxmargin.models.fitting.parameters import ChecksParameters
@@ -55,11 +55,15 @@ class MarginEstimator(PredictsByScores, SolvesProblems, ChecksParameters, Certif
         """Raise ValueError for a parameter that the classes of a fit do not admit, before any
         work; ``fits``: the targets of each of several fits."""
 
-    @abstractmethod
     def _losses(
         self, targets: Targets, design: Design, joint: bool, context: FitContext
     ) -> Sequence[Loss]:
         """The loss of each problem: one for all classes together, or one a class (or pair)."""
+        return margin_sums(self._margin_loss(), targets, joint)
+
+    def _margin_loss(self) -> MarginLoss:
+        """The loss of one margin, of a model whose losses are sums of it."""
+        raise NotImplementedError
 
     @abstractmethod
     def _penalty(self, targets: Targets, design: Design) -> Penalty:

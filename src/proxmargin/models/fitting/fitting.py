@@ -355,12 +355,9 @@ class _Runs:
             certify=self.certify,
             minimize=journal.minimize if journal.records else minimize,
         )
-        certificate, gap = solution.certificate, solution.gap
-        if scale != 1.0:
-            certificate = certificate.scaled(scale)
-        if len(self.problems) > 1 and gap.violations.size:
-            gap = replace(gap, violations=np.zeros(0))  # frees memory for other classes
-        solution = Solution(solution.point, gap, solution.status, certificate, None)
+        known = solution.certificate
+        certificate = known if scale == 1.0 else known.scaled(scale)
+        solution = Solution(solution.point, solution.gap, solution.status, certificate, None)
         if solution.status is Status.INTERRUPTED:
             self.is_interrupted = True
             solution = self.context.guard.explained(solution)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import TypeVar, overload
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from proxmargin.compiled.rounding import SUM_ROUNDING, TINY
 from proxmargin.optimality.problem import Point
 from proxmargin.runtime.brief import MET, UNMET, html_line
+from proxmargin.runtime.memory import cached_property
 from proxmargin.runtime.types import Array, Record
 
 

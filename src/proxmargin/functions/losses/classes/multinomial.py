@@ -229,7 +229,7 @@ class CrammerSinger(LabelledLoss):
 
         For zero scores and a free intercept in closed form, otherwise by proximal steps on the
         masses: each is a projection whose multipliers are the intercept. They end when the
-        masses prove the intercept optimal, or after eight.
+        masses prove the intercept optimal, when neither gets better, or after eight.
         """
         if intercept.is_pinned:
             return np.zeros_like(start)
@@ -241,7 +241,7 @@ class CrammerSinger(LabelledLoss):
         best = self._projected(start, intercept)
         least = self._shifted_value(scores, best, intercept)
         wanted, sigma = scores + self.margins, 32.0 * float(self.shares.max())
-        masses = self.masses(np.zeros_like(scores))
+        masses, closest = self.masses(np.zeros_like(scores)), np.inf
         for _ in range(8):
             masses, shift = column_shift(
                 masses + sigma * wanted, self.shares, self.class_shares, sigma * best,
@@ -251,14 +251,16 @@ class CrammerSinger(LabelledLoss):
             if free:
                 candidate = self._projected(self._lowered(scores, candidate), intercept)
             value = self._shifted_value(scores, candidate, intercept)
+            improves = value < least
             if value <= least:
                 best, least = candidate, value
             dual = self.balanced(self._dual_of(masses.copy()), intercept)
             gap = self.fenchel_young(scores + candidate, dual)
             gap += float(intercept.fenchel_young(candidate[None, :], -dual.sum(0)[None, :]).sum())
-            if gap <= OBJECTIVE_ROUNDING * (abs(value) + 1.0):
+            proves = gap <= OBJECTIVE_ROUNDING * (abs(value) + 1.0)
+            if proves or not (improves or gap < closest):
                 break
-            sigma *= 8.0
+            closest, sigma = min(gap, closest), 8.0 * sigma
         return best
 
     def _nearest_masses(self, dual: Array, step: float) -> Array:

@@ -17,6 +17,7 @@ from proxmargin.compiled.losses.scalars import scalars
 from proxmargin.compiled.rounding import EPS, ROOT_STEPS, SUM_ROUNDING
 from proxmargin.functions.losses.base import DualForm
 from proxmargin.functions.projections import BoxHyperplane
+from proxmargin.runtime.forwarding import forwarded
 from proxmargin.runtime.types import Array
 
 
@@ -202,13 +203,9 @@ class Rescaled(MarginLoss):
     def dual_bound(self) -> float:
         return self._steepness * self.phi.dual_bound
 
-    @property
-    def is_strictly_convex(self) -> bool:  # type: ignore[override]
-        return self.phi.is_strictly_convex
-
-    @property
-    def has_linear_piece(self) -> bool:  # type: ignore[override]
-        return self.phi.has_linear_piece
+    is_strictly_convex, has_linear_piece = forwarded(
+        "phi", "is_strictly_convex", "has_linear_piece"
+    )
 
     @property
     def kinks(self) -> tuple[float, ...]:

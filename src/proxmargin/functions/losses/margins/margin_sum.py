@@ -119,12 +119,12 @@ class MarginSum(Loss):
     def box(self) -> Box | None:  # type: ignore[override]
         if self.n_outputs > 1 or not self.phi.has_quadratic_conjugate:
             return None
-        weights, live = self.weights[:, 0], self.weights[:, 0] > 0
-        curvature, bound = np.zeros(weights.size), self.phi.dual_bound
+        weights, bound = self.weights[:, 0], self.phi.dual_bound
+        curvature = np.zeros(weights.size)
         if not self.phi.is_hinge:
             with np.errstate(over="ignore"):  # of a weight that is as good as none
-                np.divide(1.0 / self.phi.smoothness, weights, out=curvature, where=live)
-        upper = np.where(live, bound * weights if bound < np.inf else np.inf, 0.0)
+                np.divide(1.0 / self.phi.smoothness, weights, out=curvature, where=weights > 0)
+        upper = bound * weights if bound < np.inf else np.where(weights > 0, np.inf, 0.0)
         return Box(self.signs[:, 0], upper, curvature, np.ones(weights.size), 0.0)
 
     @cached_property
