@@ -106,6 +106,7 @@ def test_the_table_of_choices_is_that_of_the_rules():
 def test_the_conditions_of_choices_are_those_of_the_rules():
     told = dict(rows("solver is taken"))
     assert f"{TALL_RATIO} samples a feature" in told["`multiplier-newton`, ridge"]
+    assert f"{rules.SIMPLEX_PIECES} samples" in told["`linear-program`, one column"]
     assert f"{rules.SIMPLEX_PIECES} pairs" in told["`linear-program`, all classes"]
     assert f"({rules.SIMPLEX_SPARSE_PIECES:,} of sparse" in told["`linear-program`, all classes"]
     assert f"{rules.FEW_BEYOND_MARGINS:.0%}".replace("%", " %") in told["`fapg-star`, ball"]

@@ -21,7 +21,7 @@ from proxmargin.solvers.callbacks import History
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import Report, Status
 from proxmargin.solvers.loop.solver import Stop
-from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
+from proxmargin.solvers.minimax.newton import MinimaxNewton
 from proxmargin.solvers.ridge.newton import BallNewton
 
 
@@ -52,7 +52,7 @@ class SpoiledBall(BallNewton):
         return after.but(inner=-after.inner, at=after.at._replace(scores=-after.at.scores))
 
 
-CASES = {"ball": (in_a_ball, BallNewton()), "minimax": (minimax, ProbabilityNewton())}
+CASES = {"ball": (in_a_ball, BallNewton()), "minimax": (minimax, MinimaxNewton())}
 LOOSE = Stop(tol=1e-4)
 PLAIN = replace(LOOSE, polish=False)
 

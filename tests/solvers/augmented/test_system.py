@@ -12,7 +12,6 @@ from proxmargin.compiled.clock import clock
 from proxmargin.solvers.augmented import class_system as systems
 from proxmargin.solvers.augmented.block import CurvedSamples, DenseBlock, SparseBlock
 from proxmargin.solvers.augmented.class_system import (
-    CGThenFactor,
     MatrixFreePairs,
     OverContrasts,
     OverGram,
@@ -57,25 +56,6 @@ def test_the_step_solves_the_system(kind: str, form, rng, monkeypatch) -> None:
     block, slope = BLOCKS[kind](X), rng.standard_normal((P + 1, K))
     step = form(block, live, FREE, DIAGONAL).step(slope, np.ones(FREE.size, dtype=bool))
     np.testing.assert_allclose(matrix(X, live) @ step.T.ravel(), -slope.T.ravel(), atol=1e-9)
-
-
-@pytest.mark.parametrize(("limit", "factors"), [(500, 0), (1, 1)])
-def test_a_matrix_is_factored_only_where_conjugate_gradients_do_not_arrive(
-    limit: int, factors: int, rng
-) -> None:
-    X, live, made = data(rng), curved(rng), []
-    system = (DenseBlock(X), live, FREE, DIAGONAL)
-
-    def factored() -> OverPairs:
-        made.append(OverPairs(*system))
-        return made[-1]
-
-    form = CGThenFactor(MatrixFreePairs(*system, np.inf), limit, factored)
-    slope = rng.standard_normal((P + 1, K))
-    step = form.step(slope, np.ones(FREE.size, dtype=bool))
-    off = matrix(X, live) @ step.T.ravel() + slope.T.ravel()
-    assert len(made) == factors
-    assert np.linalg.norm(off) <= 1e-2 * np.linalg.norm(slope)
 
 
 def test_the_form_is_that_of_the_shorter_side(rng, monkeypatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from proxmargin.data.designs import DenseDesign, Design, SparseDesign, StandardizedDesign, moments
+from proxmargin.functions.losses.minimax import EllipsoidLoss
 from proxmargin.functions.losses.tail_mean import largest_nu
 from proxmargin.functions.penalties.custom import OwnPenalty
 from proxmargin.functions.traits import Trait
@@ -95,7 +96,13 @@ def designs() -> tuple[Design, ...]:
     dense = [DenseDesign(rng.normal(size=s)) for s in shapes]
     wide = sp.random(4000, 6000, 2e-4, format="csr", random_state=0)
     centred = SparseDesign(wide)
-    return *dense, centred, StandardizedDesign(centred, *moments(centred, np.full(4000, 1 / 4000)))
+    few = SparseDesign(sp.random(60, 900, 0.02, format="csr", random_state=0))
+    return (
+        *dense,
+        few,
+        centred,
+        StandardizedDesign(centred, *moments(centred, np.full(4000, 1 / 4000))),
+    )
 
 
 def problems() -> Iterator[Problem]:
@@ -175,9 +182,8 @@ CLAIMS: dict[str, Callable[[Problem], bool]] = {
     "of all classes": lambda problem: problem.loss.n_outputs > 1,
     "one column of scores": lambda problem: problem.loss.n_outputs == 1,
     "a budget": lambda problem: isinstance(problem.loss, LevelSet),
-    "MM-FDA": lambda problem: isinstance(problem.loss, MinimaxFisher),
-    "MM-MPM": lambda problem: isinstance(problem.loss, MinimaxProbability),
-    "in a ball": lambda problem: isinstance(problem.penalty, Ball),
+    "MM-FDA or MM-MPM": lambda problem: isinstance(problem.loss, EllipsoidLoss),
+    " ball": lambda problem: isinstance(problem.penalty, Ball),
     "and a ridge": lambda problem: problem.penalty.l2 > 0,
     "an l1 norm": lambda problem: problem.penalty.l1 > 0,
     "an elastic net": lambda problem: isinstance(inner(problem.penalty), ElasticNet | Ridge),

@@ -9,6 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from proxmargin import L2SVC, SVC, NuSVC
+from proxmargin.compiled.products import vectors
+from proxmargin.compiled.solvers import box_program
+from proxmargin.compiled.solvers.box_program import box_minimum
 from proxmargin.data.designs import DenseDesign, as_design, standardized
 from proxmargin.functions.losses.margins.hinge import Hinge, HuberizedHinge, SquaredHinge
 from proxmargin.functions.losses.margins.logistic import Logistic
@@ -58,6 +61,23 @@ def test_single_iterations_are_limited_and_what_they_leave_goes_on(rng) -> None:
     assert few.certificate.n_iter == 2
     assert few.status is not Status.CONVERGED
     assert few.gap.dual <= minimize(problem, InteriorPoint()).gap.primal
+
+
+def test_coordinates_without_an_upper_bound_divide_by_no_zero(rng, monkeypatch) -> None:
+    """Compiled, zero times the infinity that this would be can become anything."""
+    problem = ridge_problem(rng, SquaredHinge(), n=20, p=2)
+    box = problem.loss.box
+    parts = box.signs, box.upper, box.curvature, box.target, float(box.pull)
+    given = problem.design.sweep_data(), problem.loss.shares, parts, (True, 0.0), 1.0, 1e-12, 50
+    compiled = box_minimum(*given)[0]
+    for name in ("add", "dot", "solve", "cholesky", "_least", "_lines"):
+        plain = getattr(box_program, name).py_func
+        for module in (box_program, vectors):
+            monkeypatch.setattr(module, name, plain, raising=False)
+    with np.errstate(divide="raise", invalid="raise"):
+        coef, *_, steps = box_minimum.py_func(*given)
+    assert 0 < steps < 50
+    np.testing.assert_allclose(coef, compiled, rtol=1e-9)
 
 
 @pytest.mark.parametrize("reason", ["sparse", "wide", "large", "weights", "no box"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -14,6 +15,7 @@ from sklearn.datasets import load_breast_cancer
 from proxmargin import MarginFDA, MarginMPM
 from proxmargin.data.designs import as_design
 from proxmargin.functions.losses.minimax import MinimaxFisher, MinimaxProbability
+from proxmargin.losses import SquaredHinge
 from proxmargin.optimality.problem import Problem
 from proxmargin.penalties import ElasticNet, Pinned, Ridge
 from proxmargin.solvers.loop.minimize import minimize
@@ -21,14 +23,13 @@ from proxmargin.solvers.loop.report import Solution
 from proxmargin.solvers.loop.solver import Stop
 from proxmargin.solvers.minimax import ellipsoids
 from proxmargin.solvers.minimax.ellipsoids import spectrum
-from proxmargin.solvers.minimax.fisher_secular import FisherSecular
-from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
+from proxmargin.solvers.minimax.newton import MinimaxNewton
 from tests.oracles.models import TIGHT
 from tests.shared_data import load_instance, needs_data, reference_instances
-from tests.solvers.ridge.test_ridge_newton import cancer, two_classes
+from tests.solvers.ridge.test_ridge_newton import cancer, margin_sum, two_classes
 
 LOSS = {"fisher": MinimaxFisher, "probability": MinimaxProbability}
-SOLVER: dict[str, Any] = {"fisher": FisherSecular(), "probability": ProbabilityNewton()}
+SOLVER = MinimaxNewton()
 KIND = {"mmfda": "fisher", "mmmpm": "probability"}
 both = pytest.mark.parametrize("model", LOSS)
 
@@ -48,7 +49,7 @@ def problem_of(
 
 
 def solved(model: str, *args: Any, tol: float = 1e-9, **options: Any) -> Solution:
-    return minimize(problem_of(model, *args, **options), SOLVER[model], stop=Stop(tol=tol))
+    return minimize(problem_of(model, *args, **options), SOLVER, stop=Stop(tol=tol))
 
 
 def spreads(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, list[Any]]:
@@ -169,10 +170,11 @@ def test_products_alone_find_what_covariances_find(model, kappa, shape, rng, mon
 @both
 def test_other_losses_and_penalties_are_refused(model: str) -> None:
     X, y = cancer()
-    other = {"fisher": "probability", "probability": "fisher"}[model]
-    assert SOLVER[model].objection(problem_of(other, X, y, 0.3))
-    assert SOLVER[model].objection(problem_of(model, X, y, 0.3, penalty=ElasticNet(0.1, 0.1)))
-    assert SOLVER[model].objection(problem_of(model, X, y, 0.3)) is None
+    fine = problem_of(model, X, y, 0.3)
+    assert SOLVER.objection(fine) is None
+    assert SOLVER.objection(problem_of(model, X, y, 0.3, penalty=ElasticNet(0.1, 0.1)))
+    hinge = margin_sum(SquaredHinge(), y)
+    assert SOLVER.objection(replace(fine, loss=hinge))
 
 
 @needs_data("reference/instances.py", "reference/optima.json")

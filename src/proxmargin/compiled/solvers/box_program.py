@@ -71,7 +71,9 @@ def box_minimum(design, shares, box, intercept, l2, tol, most):
         a[:] = 1.0 / curvature
     turned, fallen, risen = np.zeros(n), np.zeros(n), np.zeros(n)  # changes of a, below, above
     theta, missing, moved, ratio = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    over = np.empty((4, n))  # one over a, room, below and above: few divisions, which are slow
+    # one over a, below, room and above: few divisions, which are slow; the last two, of which there
+    # are none without upper bounds, stay one then: zero times infinity would be no number
+    over = np.ones((4, n))
     system, factor = np.empty((q, q)), np.zeros((q, q))
     residual, step = np.empty(q), np.empty(q)
     least, left, idle, steps, relative = np.inf, 1.0, 0, 0, np.inf
@@ -82,16 +84,19 @@ def box_minimum(design, shares, box, intercept, l2, tol, most):
             value += 0.5 * ridge[j] * x[j] * x[j]
         for i in range(n):
             short = target[i] - scores[i]
-            inside = upper[i] if short > 0.0 else 0.0
+            inside = 0.0
             if curvature[i] > 0.0:
                 inside = min(max(short / curvature[i], 0.0), upper[i])
-            value += inside * (short - 0.5 * curvature[i] * inside) if inside > 0.0 else 0.0
+            elif short > 0.0 and bounded:
+                inside = upper[i]
+            value += inside * (short - 0.5 * curvature[i] * inside)
         relative = total / max(abs(value), TINY)
         if (relative <= tol and left <= FEASIBLE) or steps == most or idle > PATIENCE:
             break
-        for line, number in enumerate((a, room, below, above)):
-            over[line] = 1.0 / number
-        by_a, by_room, by_below, by_above = over[0], over[1], over[2], over[3]
+        for line, number in enumerate((a, below, room, above)):
+            if bounded or line < 2:
+                over[line] = 1.0 / number
+        by_a, by_below, by_room, by_above = over[0], over[1], over[2], over[3]
         for i in range(n):
             theta[i] = 1.0 / (below[i] * by_a[i] + above[i] * by_room[i] + curvature[i])
         for j in range(q):

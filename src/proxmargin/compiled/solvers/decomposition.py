@@ -17,7 +17,7 @@ LEAST_CURVATURE_SINGLE = 1e-7  # the same in single precision
 # excludes a coordinate from a minimum; finite, so that minima vectorise
 FAR = 1e30
 # of a diagonal, over it, until the matrix has a factor
-SHIFTS = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
+SHIFTS = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
 LANES = 256  # entries that arrays are folded to
 FINITE = {"nnan", "ninf", "nsz", "reassoc", "contract"}
 
@@ -238,11 +238,14 @@ def pairwise_and_faces(matrix, value, gradient, low, high, split, stages, tol, m
 
 @njit(nogil=True, error_model="numpy")
 def _to_minimum_on_face(matrix, value, gradient, low, high, split):
-    """Move free coordinates to the minimiser on their face, or to the first bound on the way."""
+    """Move free coordinates to the minimiser on their face, or to the first bound on the way. Where
+    rounding has left the matrix no factor the step is damped (`_factored`), and still descends."""
     free = np.flatnonzero((value > low) & (value < high))
     m = free.size
+    if m < 2:
+        return
     factor, step = np.empty((m, m)), -gradient[free]
-    if m < 2 or not _factored(matrix, free, factor):
+    if not _factored(matrix, free, factor):
         return
     solve(factor, m, step)
     first = 0
@@ -279,7 +282,8 @@ def _to_minimum_on_face(matrix, value, gradient, low, high, split):
 @njit(nogil=True, error_model="numpy")
 def _factored(matrix, free, factor):
     """The lower Cholesky factor of the rows and columns ``free``, with the first of `SHIFTS` of the
-    diagonal that suffices; whether one does."""
+    diagonal that suffices; whether one does. A shift is rounding of the matrix, some 1e-15 or 1e-7
+    of its diagonal by its precision, times its side; larger ones are of no semidefinite matrix."""
     for shift in SHIFTS:
         is_positive = True
         for a in range(free.size):

@@ -158,7 +158,7 @@ def _share_of_bound(kappa: float | str, most: Largest) -> str:
     )
 
 
-@documented_kernels("'fisher-secular', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'")
+@documented_kernels("'minimax-newton', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'")
 class MarginFDA(_MinimaxMachine):
     """Fisher's discriminant as a margin (Ito et al. 2017, 3.2.6, (16)): MM-FDA.
 
@@ -197,7 +197,7 @@ class MarginFDA(_MinimaxMachine):
         return FisherSpectra(lambda most: asked.of(most if most <= UNCERTAIN_KAPPA else np.inf))
 
 
-@documented_kernels("'probability-newton', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'")
+@documented_kernels("'minimax-newton', 'apg', 'fapg-guaranteed', 'fapg', 'fapg-star'")
 class MarginMPM(_MinimaxMachine):
     """Minimax probability machine as a margin (Ito et al. 2017, 3.2.7, (17)): MM-MPM.
 

@@ -58,8 +58,7 @@ SolverName: TypeAlias = Literal[
     "class-newton",
     "decomposition",
     "dual-coordinate-descent",
-    "fisher-secular",
-    "probability-newton",
+    "minimax-newton",
 ]
 RuleName: TypeAlias = Literal[
     "gap",

@@ -2,15 +2,12 @@
 
 With B a square root of the Hessian of the curved samples and D a positive diagonal, ``(B'B + D) d =
 -r`` is solved over the pairs, over the contrasts between the classes of the curved samples
-(Woodbury), or by conjugate gradients, whichever takes the least work. Their number of steps depends
-on the unknown condition number: if all pairs are kept they are tried before a matrix is factored.
+(Woodbury), or, where these systems are too large, by conjugate gradients.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from functools import cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -21,16 +18,12 @@ from proxmargin.runtime.types import Array
 from proxmargin.solvers.augmented.block import Block, ColumnClassPairs, CurvedSamples
 from proxmargin.solvers.augmented.hinge_system import WIDE
 from proxmargin.solvers.shared.numerical import (
-    BLAS_SPEEDUP,
-    CG_STEPS,
     CG_TOLERANCE,
     MAX_SIDE,
     Inverse,
     conjugate_gradients,
     inverse_of,
 )
-
-MIN_CG_STEPS = 20  # they are not tried before a factor if fewer are affordable
 
 
 class ClassSystem(ABC):
@@ -189,10 +182,6 @@ class MatrixFreePairs(ClassSystem):
         self.deadline = deadline
 
     def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
-        return self.iterated(keep, right, CG_STEPS)
-
-    def iterated(self, keep: NDArray[np.bool_], right: Array, limit: int) -> Array:
-        """The approximate solution after at most ``limit`` steps."""
         diagonal = self.diagonal[self.pairs.columns[keep]]
         curvatures = self.pairs.gathered(self.block.diagonal(self.curved))[keep]
         return conjugate_gradients(
@@ -201,7 +190,6 @@ class MatrixFreePairs(ClassSystem):
             right,
             CG_TOLERANCE,
             self.deadline,
-            limit,
         )
 
     def product(self, keep: NDArray[np.bool_], direction: Array) -> Array:
@@ -212,23 +200,6 @@ class MatrixFreePairs(ClassSystem):
         pulled = self.pairs.gathered(self.block.adjoint(self.curved.product(scores)))[keep]
         moved: Array = self.diagonal[self.pairs.columns[keep]] * direction + pulled
         return moved
-
-
-class CGThenFactor(ClassSystem):
-    """At most ``limit`` steps of conjugate gradients, and a factored matrix where they do not
-    converge."""
-
-    def __init__(
-        self, first: MatrixFreePairs, limit: int, factored: Callable[[], ClassSystem]
-    ) -> None:
-        self.pairs, self.first, self.limit = first.pairs, first, limit
-        self.factored = cache(factored)
-
-    def solved(self, keep: NDArray[np.bool_], right: Array) -> Array:
-        found = self.first.iterated(keep, right, self.limit)
-        off = float(np.linalg.norm(self.first.product(keep, found) - right))
-        arrived = off <= 2.0 * CG_TOLERANCE * float(np.linalg.norm(right))
-        return found if arrived else self.factored().solved(keep, right)
 
 
 def class_system(
@@ -245,13 +216,8 @@ def class_system(
     short, long = sorted((pairs, contrasts))
     density = block.entries / max(block.n_samples * block.n_columns, 1)
     work = gram_work(long, short, density) + factor_work(short)
-    iterative = MatrixFreePairs(block, curved, free, diagonal, deadline)
     if short > MAX_SIDE or not affordable(work, deadline):
-        return iterative
+        return MatrixFreePairs(block, curved, free, diagonal, deadline)
     wide = OverContrasts if selects else OverGram
     kind: type[ClassSystem] = OverPairs if pairs <= WIDE * contrasts else wide
-    product_work = BLAS_SPEEDUP * 4.0 * max(block.entries, 1) * free.shape[1]
-    limit = min(int(0.5 * factor_work(short) / product_work), CG_STEPS)
-    if selects or limit < MIN_CG_STEPS:
-        return kind(block, curved, free, diagonal)
-    return CGThenFactor(iterative, limit, lambda: kind(block, curved, free, diagonal))
+    return kind(block, curved, free, diagonal)

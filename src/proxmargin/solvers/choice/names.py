@@ -37,8 +37,7 @@ from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.report import InPlaceOf, Report, Solution, Status
 from proxmargin.solvers.loop.run import Certify
 from proxmargin.solvers.loop.solver import AnySolver, State, Stop, UnsuitableSolverError, require
-from proxmargin.solvers.minimax.fisher_secular import FisherSecular
-from proxmargin.solvers.minimax.probability_newton import ProbabilityNewton
+from proxmargin.solvers.minimax.newton import MinimaxNewton
 from proxmargin.solvers.papers.accelerated import (
     AcceleratedProximalGradient,
     FastProximalGradient,
@@ -376,8 +375,7 @@ SOLVERS: Mapping[str, Callable[..., AnySolver]] = {
     "class-newton": ClassNewton,
     "decomposition": BlockDecomposition,
     "dual-coordinate-descent": DualCoordinateDescent,
-    "fisher-secular": FisherSecular,
-    "probability-newton": ProbabilityNewton,
+    "minimax-newton": MinimaxNewton,
 }
 
 # names of earlier versions, and what to type now
@@ -389,6 +387,8 @@ RETIRED: Mapping[str, str] = {
     "b-pgh-fapg-star": "solver='b-pgh', or 'fapg-star'",
     "ball-interior-point": "solver='interior-point'",
     "net-interior-point": "solver='interior-point'",
+    "fisher-secular": "solver='minimax-newton'",
+    "probability-newton": "solver='minimax-newton'",
     "ssnal-ws": "solver='ssnal', solver_options={'working_set': True}",
     "fapg-ssnal-ws": "solver='fapg-ssnal', solver_options={'working_set': True}",
     "fbpd-ssnal": "solver='fapg-ssnal', solver_options={'first': 'fbpd'}",

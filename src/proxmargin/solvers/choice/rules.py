@@ -16,7 +16,8 @@ from itertools import chain
 import numpy as np
 
 from proxmargin.data.kernels.matrix import KernelDesign
-from proxmargin.functions.losses import CrammerSinger, MinimaxFisher, MinimaxProbability
+from proxmargin.functions.losses import CrammerSinger
+from proxmargin.functions.losses.minimax import EllipsoidLoss
 from proxmargin.functions.penalties.custom import OwnPenalty
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Problem
@@ -129,11 +130,15 @@ def _suits_dual_coordinate_descent(problem: Problem) -> bool:
 
 def _suits_dual_steps_in_ball(problem: Problem) -> bool:
     """Few samples exceed their margins in the ball, so that most dual points are at their bounds,
-    or none has a loss. Estimated from the scores of the point of the ball that is farthest along
-    the direction of steepest descent at zero scores, where the steps begin."""
-    box = problem.loss.box
-    if box is None or problem.loss.is_homogeneous:
+    or none has a loss; or no second-order method takes the problem: samples are fewer than features
+    and the loss has no box. The first two are estimated from the scores of the point of the ball
+    that is farthest along the direction of steepest descent at zero scores, where the steps
+    begin."""
+    box, smooth = problem.loss.box, Trait.SMOOTH in problem.traits
+    if smooth and problem.ball.p == 2:
         return False
+    if box is None or problem.loss.is_homogeneous:
+        return smooth and _wide(problem)
     design, zero = problem.centred.design, np.zeros((problem.design.n_samples, 1))
     dual = problem.loss.balanced(problem.loss.value_and_gradient(zero)[1], problem.intercept)
     scores = design.scores(problem.penalty.conjugate_gradient(design.adjoint(-dual)))
@@ -163,8 +168,7 @@ def _has_few_pieces(problem: Problem) -> bool:
 
 # ---- rows of several kinds ----------------------------------------------------------------------
 
-FISHER = Rule("fisher-secular", "MM-FDA: one eigendecomposition, then a scalar equation")
-PROBABILITY = Rule("probability-newton", "MM-MPM: few Newton steps in the coefficients")
+MINIMAX = (Rule("minimax-newton", "MM-FDA or MM-MPM: few Newton steps in the coefficients"),)
 DUAL_COORDINATE_DESCENT = Rule(
     "dual-coordinate-descent",
     "sparse data of many features, or a ridge so strong that most dual variables are at a bound or "
@@ -199,11 +203,11 @@ LINEAR_PROGRAM = Rule(
     "hinges and a polyhedral norm: the simplex method with row and column generation",
 )
 BALL_NEWTON = Rule("ball-newton", "a smooth loss in a ball: Newton's method inside it")
-WIDE_BALL = Rule(
+DUAL_IN_BALL = Rule(
     "fapg-star",
-    "a smooth loss in a ball, more features than samples: accelerated proximal gradient on the "
-    "dual",
-    _wide,
+    "a ball so small that most samples stay within their margins, or whose first point has no "
+    "loss, or a loss whose dual is no box: accelerated proximal gradient on the dual",
+    _suits_dual_steps_in_ball,
 )
 FAPG_WS = Rule(
     "fapg-ws",
@@ -236,13 +240,11 @@ FEW_PIECES = Rule(
 
 # ---- the kinds: rows, the first of which that fits is used --------------------------------------
 
-MINIMAX = (FISHER, PROBABILITY)
 BUDGET = (
     LINEAR_PROGRAM,
     Rule("cutting-planes", "a budget for the loss: cutting planes in its multiplier"),
 )
 # one column of scores, by loss and penalty
-KINKED = (MULTIPLIER_NEWTON, INTERIOR_POINT, LINEAR_PROGRAM)
 ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ("smooth", "ridge"): (
         DUAL_COORDINATE_DESCENT,
@@ -271,17 +273,22 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
         INTERIOR_POINT,
     ),
     ("formula", "l1"): (FAPG_WS, FAPG),
-    ("kinked", "l1"): KINKED,
-    ("smooth", "ball"): (BALL_NEWTON, INTERIOR_POINT, WIDE_BALL),
-    ("kinked", "ball"): (
+    ("kinked", "l1"): (
         Rule(
-            "fapg-star",
-            "a loss with kinks in a ball so small that most samples stay within their margins, or "
-            "whose first point has no loss: accelerated proximal gradient on the dual",
-            _suits_dual_steps_in_ball,
+            "linear-program",
+            "the hinge and an l1 norm, few samples of sparse data: the simplex method with column "
+            "generation",
+            lambda problem: (
+                problem.design.density <= SPARSE_DENSITY
+                and problem.penalty.l2 == 0
+                and _pieces(problem) <= SIMPLEX_PIECES
+            ),
         ),
+        MULTIPLIER_NEWTON,
         INTERIOR_POINT,
     ),
+    ("smooth", "ball"): (DUAL_IN_BALL, BALL_NEWTON, INTERIOR_POINT),
+    ("kinked", "ball"): (DUAL_IN_BALL, INTERIOR_POINT),
     ("smooth", "own"): (FAPG,),
     ("kinked", "own"): (),
     ("smooth", "other"): (
@@ -293,7 +300,7 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
         INTERIOR_POINT,
         NEWTON,
     ),
-    ("kinked", "other"): KINKED,
+    ("kinked", "other"): (MULTIPLIER_NEWTON, INTERIOR_POINT, LINEAR_PROGRAM),
 }
 # several columns of scores
 SMOOTH_CLASSES = (
@@ -319,11 +326,17 @@ SMOOTH_CLASSES = (
 WORST_CLASS = (
     FEW_PIECES,
     Rule(
+        "fapg-ssnal",
+        "a multiclass hinge and a ridge, sparse data of many features: primal-dual steps, whose "
+        "cost is that of products with the data, then semismooth Newton on the dual",
+        lambda problem: problem.penalty.l1 == 0 and _is_sparse_and_wide(problem),
+        {"first": "fbpd"},
+    ),
+    Rule(
         "multiplier-newton",
         "a multiclass hinge: semismooth Newton in an augmented Lagrangian, on a working set of "
         "features",
     ),
-    SSNAL,
 )
 POLYHEDRAL_CLASSES = (
     Rule(
@@ -379,6 +392,7 @@ KINKED_FALLBACK = (
         _system_exceeds_data,
     ),
     MULTIPLIER_NEWTON,
+    LINEAR_PROGRAM,
     *FALLBACK,
 )
 CLASS_FALLBACK = (
@@ -409,7 +423,7 @@ def rules_for(problem: Problem) -> tuple[Rule, ...]:
     smooth = Trait.SMOOTH in problem.traits
     if isinstance(problem.design, KernelDesign):
         return KERNEL_RULES
-    if isinstance(problem.loss.unshifted, MinimaxFisher | MinimaxProbability):
+    if isinstance(problem.loss.unshifted, EllipsoidLoss):
         return MINIMAX + FALLBACK
     if problem.design.passes_only:
         return (PASSES if smooth else ()) + (INTERIOR_POINT, *FALLBACK)

@@ -1,11 +1,9 @@
 """A primal-dual interior point method: one loop, and a model for each kind of program.
 
 Losses that are linear or quadratic on an interval, with a ridge, an elastic net or coefficients in
-an l_p ball: some tens of linear systems over the samples or features, whichever are fewer. With a
-ridge a crossover ends at the exact solution on a face of the box of the dual.
+an l_p ball: some tens of linear systems over the samples or features, whichever are fewer.
 
 `box_program` is the loss with its linear systems, `boxes` the predictor-corrector step, and loss
 and penalty together; the penalties are in `boxes` (ridge, net) and `ball`. `active_set` is a method
-of its own for few samples, and has the faces of the crossover.
-Theory: Mehrotra (1992), Gondzio (1996), Nesterov (2012).
+of its own for few samples. Theory: Mehrotra (1992), Nesterov (2012).
 """

@@ -124,8 +124,6 @@ class BallModel(PenaltyModel):
 class _QuadraticModel(PrimalDualModel):
     """``slope'w + w'Hw / 2`` over the ball."""
 
-    corrections = 0
-
     def __init__(self, matrix: Array, slope: Array, ball: _LiftedBall) -> None:
         self.matrix, self.slope, self.ball = matrix, slope, ball
         self.first = ball.first(slope.size, 1.0 / (3 * slope.size + 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,6 @@ from proxmargin.solvers.interior.box_program import BoxProgram, Solve
 
 BACKTRACKING = 0.9  # factor on a step that would leave a curved part of the boundary
 SMALLEST = 1e-100  # of slacks and multipliers, over the first ones: ratios stay finite
-# Gondzio's centrality corrections
-TRIAL_EXTENSION = 0.3  # added to the step length for the trial step
-PRODUCT_RANGE = (0.1, 10.0)  # products over their targets that need no correction
-MIN_GAIN = 0.05  # gain in step length over the extension, for which a correction is kept
 
 
 class Iterate(NamedTuple):
@@ -44,8 +40,6 @@ class PrimalDualModel(ABC):
     """The optimality conditions of a convex program."""
 
     first: Iterate  # where to begin: inside the boundary, whatever its residuals
-    # centrality corrections in an iteration, at most: they pay if a factor costs more than them
-    corrections: ClassVar[int] = 2
 
     @abstractmethod
     def newton(self, at: Iterate) -> NewtonStep | None:
@@ -73,24 +67,7 @@ def predictor_corrector(model: PrimalDualModel, at: Iterate) -> tuple[Iterate, f
     mu, sigma = at.complementarity / at.slacks.size, min(reached**3, 1.0)
     products = sigma * mu - predictor.slacks * predictor.multipliers
     step, length = toward(products)
-    for _ in range(model.corrections):
-        if not 0.0 < length < 1.0:
-            break
-        trial = min(1.0, length + TRIAL_EXTENSION)
-        products = products + _centrality_correction(at, step, trial, sigma * mu)
-        other, reached = toward(products)
-        if reached < length + MIN_GAIN * TRIAL_EXTENSION:
-            break
-        step, length = other, reached
     return (_moved(model, at, step, length) if length > 0.0 else at), length
-
-
-def _centrality_correction(at: Iterate, step: Iterate, length: float, target: float) -> Array:
-    """What moves products into the range around their targets; large ones in part."""
-    products = (at.slacks + length * step.slacks) * (at.multipliers + length * step.multipliers)
-    low, high = PRODUCT_RANGE
-    inside = np.clip(products, low * target, high * target)
-    return np.maximum(inside - products, -high * target)
 
 
 def _moved(model: PrimalDualModel, at: Iterate, step: Iterate, length: float) -> Iterate:

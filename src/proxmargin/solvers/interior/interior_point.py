@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from proxmargin.compiled.rounding import TINY
 from proxmargin.compiled.solvers.box_program import FEASIBLE, MIN_STEP
 from proxmargin.functions.penalties.elastic_net import Ridge
 from proxmargin.functions.traits import Trait
@@ -16,14 +14,6 @@ from proxmargin.optimality.certificates.certificate import Gap
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.memory import kept
 from proxmargin.runtime.types import Array
-from proxmargin.solvers.interior.active_set import (
-    MAX_FACES,
-    ExactSolution,
-    Face,
-    cross_over,
-    partition_of,
-    work_of,
-)
 from proxmargin.solvers.interior.ball import BallModel
 from proxmargin.solvers.interior.box_program import (
     has_ridge,
@@ -42,9 +32,7 @@ from proxmargin.solvers.loop.solver import GAP_REDUCTION, Solver, State, Stop, a
 
 # convergence
 ROUNDING_PRODUCTS = 0.1  # complementarity over the gap, below which the gap is rounding
-# crossover to the exact optimum on a face
-CROSSOVER_GAP = 1e-3  # relative gap below which it is tried
-CROSSOVER_BUDGET = 3.0  # work of all attempts, in interior point iterations
+CLOSE_GAP = 1e-3  # relative gap below which coefficients of a net that are close to zero are zero
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,14 +45,11 @@ class InteriorPointState(State):
     residual: float = 1.0
     relative: float = np.inf  # the last relative gap
     idle: int = 0  # certificates in a row without progress because of rounding
-    # the exact solution on the face of the box that the last crossover found
-    solution: ExactSolution | None = None
-    spent: float = 0.0  # work of all crossovers so far, in interior point iterations
 
 
 @dataclass(frozen=True)
 class InteriorPoint(Solver[InteriorPointState]):
-    """Mehrotra's predictor-corrector method, with Gondzio's centrality corrections.
+    """Mehrotra's predictor-corrector method.
 
     Losses whose margin terms are conjugates of linear or quadratic functions on an interval (hinge,
     huberized and squared hinge), and the tail mean of the nu-SVM, give with a penalty P the program
@@ -84,10 +69,8 @@ class InteriorPoint(Solver[InteriorPointState]):
 
     Notes
     -----
-    Sources: Mehrotra (1992), "On the implementation of a primal-dual interior point method";
-    Gondzio (1996), "Multiple centrality corrections in a primal-dual method for linear
-    programming". The models are (11), (12) and (14) of Ito, Takeda and Toh (2017), whose bounds
-    carry the sample weights here.
+    Mehrotra (1992), "On the implementation of a primal-dual interior point method". The models are
+    (11), (12) and (14) of Ito, Takeda and Toh (2017), whose bounds carry the sample weights here.
 
     A square matrix over the samples or the features, whichever are fewer, is stored; its side is at
     most `LARGEST`. There is no warm start: points at the boundary are bad starts. The point is the
@@ -100,7 +83,7 @@ class InteriorPoint(Solver[InteriorPointState]):
     name: ClassVar[str] = "interior-point"
     check_every: ClassVar[int] = 1
     max_iter: ClassVar[int] = 200
-    polishing: ClassVar[int] = 1
+    polishing: ClassVar[int] = 3  # as exact as the dual coordinates of supports need it
 
     def __post_init__(self) -> None:
         at_least_one(self, "max_stalled")
@@ -126,32 +109,25 @@ class InteriorPoint(Solver[InteriorPointState]):
     def step(self, problem: Problem, state: InteriorPointState) -> InteriorPointState:
         model = _model_of(problem)
         at, length = predictor_corrector(model, state.at)
-        moved = replace(
+        return replace(
             state,
             n_iter=state.n_iter + 1,
             at=at,
             residual=state.residual * (1.0 - length),
             finished=length < MIN_STEP,
         )
-        if isinstance(model.penalty, RidgeModel):
-            return _with_crossover(model, state, moved)
-        return moved
 
     def point(self, problem: Problem, state: InteriorPointState) -> Point:
         model = _model_of(problem)
-        if state.solution is not None:
-            coef, free = state.solution.coef, state.solution.free
-        else:
-            _, free, _ = model.of_variables(state.at.variables)
-            close = state.relative <= CROSSOVER_GAP
-            coef, free = model.penalty.coef_and_free(model.own(state.at), free, close)
+        _, free, _ = model.of_variables(state.at.variables)
+        close = state.relative <= CLOSE_GAP
+        coef, free = model.penalty.coef_and_free(model.own(state.at), free, close)
         point = model.program.point(problem, coef, free)
         return problem.centred.point(point.coef, point.intercept)
 
     def dual(self, problem: Problem, state: InteriorPointState) -> Array:
         model = _model_of(problem)
-        dual = state.solution.dual if state.solution else model.of_pairs(state.at.slacks)[0]
-        return model.program.dual_point(problem, dual)
+        return model.program.dual_point(problem, model.of_pairs(state.at.slacks)[0])
 
     def observe(self, problem: Problem, state: InteriorPointState, gap: Gap) -> InteriorPointState:
         """End if the gap has exceeded the complementary products for several certificates. In exact
@@ -184,28 +160,3 @@ def _model_of(problem: Problem) -> BoxModel:
     program = program_of(problem)
     ridge = has_ridge(problem)
     return BoxModel(RidgeModel(program) if ridge else NetModel(program, problem))
-
-
-def _with_crossover(
-    model: BoxModel, before: InteriorPointState, after: InteriorPointState
-) -> InteriorPointState:
-    """``after``, with the exact solution of a crossover if one is tried and succeeds."""
-    program, total = model.program, after.at.complementarity
-    ratio = total / max(before.at.complementarity, TINY)
-    near = min(before.relative * ratio, before.relative) <= CROSSOVER_GAP
-    if not near or after.spent >= CROSSOVER_BUDGET:
-        return replace(after, solution=None, exact=False)
-    # by the indicators of El-Bakry, Tapia and Zhang (1994): the active member of a complementary
-    # pair falls faster than its partner; ratios have no units
-    falls = after.at.slacks * before.at.multipliers - after.at.multipliers * before.at.slacks
-    low, high, _ = model.of_pairs(falls)
-    at_upper = high < 0 if high.size else np.zeros(low.size, dtype=bool)
-    partition = partition_of(low < 0, at_upper)
-    work = work_of(program, partition)
-    rounds = min(MAX_FACES, math.ceil((CROSSOVER_BUDGET - after.spent) / work))
-    _, free, _ = model.of_variables(after.at.variables)
-    face = Face(partition, model.of_pairs(after.at.slacks)[0], free)
-    solution, used = cross_over(program, face, rounds)
-    solution = solution if solution and solution.gap <= total else None
-    spent = after.spent + work * used
-    return replace(after, solution=solution, exact=solution is not None, spent=spent)

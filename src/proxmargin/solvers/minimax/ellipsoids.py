@@ -1,4 +1,4 @@
-"""Covariances of the classes in few coordinates, and deviations of the scores in them."""
+"""Covariances of blocks of samples in few coordinates, and deviations of the scores in them."""
 
 from __future__ import annotations
 
@@ -75,16 +75,17 @@ def _coordinates(problem: Problem) -> Coordinates:
     return in_short_coordinates(design)
 
 
-def covariances(loss: EllipsoidLoss, design: Design) -> tuple[Array, Array]:
-    """The weighted covariances of the two classes, (k, k) each."""
+def covariances(loss: EllipsoidLoss, design: Design) -> Array:
+    """The weighted covariances of the blocks, each the sum of those of its classes,
+    (n_blocks, k, k)."""
 
     def covariance(one: NDArray[np.intp]) -> Array:
         shares = np.zeros(design.n_samples)
         shares[one] = loss.form.roots[one] ** 2
         return design.gram(shares, design.adjoint(shares[:, None])[:, 0])
 
-    first, second = (covariance(one) for one in loss.form.classes)
-    return first, second
+    parts = np.stack([covariance(one) for one in loss.form.classes])
+    return parts if len(loss.form.blocks) == len(parts) else parts.sum(axis=0, keepdims=True)
 
 
 def variances_of(problem: Problem) -> Array:
@@ -127,9 +128,9 @@ def _is_graded(deviations: Array) -> bool:
     return bool(deviations.size and deviations.max() > GRADED_RATIO * deviations.min())
 
 
-class ClassSpread:
+class BlockSpread:
     """Coefficients w, and the deviations ``v_i = r_i (x_i'w - mean)`` of the scores. Their norms
-    over the classes are the standard deviations ``n_o``, and ``S_o w = X' (r v)_o`` with the
+    over the blocks are the standard deviations ``n_o``, and ``S_o w = X' (r v)_o`` with the
     covariances ``S_o``, which are not formed here: systems are solved by conjugate gradients.
     Coefficients are in the coordinates of `coordinates_of`."""
 
@@ -140,7 +141,7 @@ class ClassSpread:
         self.form, self.kappa = ellipsoid_loss(problem).form, ellipsoid_loss(problem).kappa
         self.coef, self.scores = coef, scores
         self.v = self.form.deviations(scores)
-        self.sizes = np.array([np.linalg.norm(self.v[one]) for one in self.form.classes])
+        self.sizes = np.array([np.linalg.norm(self.v[one]) for one in self.form.blocks])
 
     def adjoint(self, dual: Array) -> Array:
         """``X'q``."""
@@ -159,9 +160,9 @@ class ClassSpread:
         return self.form.dual_point(self.weighted(self.v) / self.kappa if self.kappa else self.v)
 
     def weighted(self, e: Array) -> Array:
-        """``kappa e_o / n_o`` for each class o whose scores vary; zero for others."""
+        """``kappa e_o / n_o`` for each block o whose scores vary; zero for others."""
         rate = np.zeros_like(e)
-        for one, size in zip(self.form.classes, self.sizes, strict=True):
+        for one, size in zip(self.form.blocks, self.sizes, strict=True):
             if size > 0:
                 rate[one] = e[one] * (self.kappa / size)
         return rate
@@ -169,7 +170,7 @@ class ClassSpread:
     def weighted_derivative(self, e: Array) -> Array:
         """The derivative of ``kappa v_o / n_o`` along e: of the part of e orthogonal to v."""
         rate = self.weighted(e)
-        for one, size in zip(self.form.classes, self.sizes, strict=True):
+        for one, size in zip(self.form.blocks, self.sizes, strict=True):
             if size > 0:
                 unit = self.v[one] / size
                 rate[one] -= unit * float(unit @ rate[one])
@@ -206,7 +207,7 @@ class ClassSpread:
         start = float(self.form.offset @ moved) + l2 * float(self.coef @ direction)
         parts = [
             (float(self.v[one] @ self.v[one]), float(self.v[one] @ e[one]), float(e[one] @ e[one]))
-            for one in self.form.classes
+            for one in self.form.blocks
         ]
 
         def slope(t: float) -> float:
@@ -219,8 +220,8 @@ class ClassSpread:
         return increasing_root(slope, SLOPE_TOLERANCE, LINE_SEARCH_STEPS)
 
 
-class FormedSpread(ClassSpread):
-    """The same with the covariances formed, (2, k, k): systems are solved by Cholesky."""
+class FormedSpread(BlockSpread):
+    """The same with the covariances formed, (n_blocks, k, k): systems are solved by Cholesky."""
 
     def __init__(self, problem: Problem, coef: Array, scores: Array, covariances: Array) -> None:
         super().__init__(problem, coef, scores)
@@ -233,7 +234,7 @@ class FormedSpread(ClassSpread):
 
     def solve_hessian(self, l2: float, right: Array) -> Array:
         matrix = self.matrix(l2, self._weights())
-        for k in range(2):
+        for k in range(self.sizes.size):
             if self.sizes[k] == 0:
                 continue
             unit = self.covariance_product(k) / self.sizes[k]
@@ -256,19 +257,19 @@ class FormedSpread(ClassSpread):
         solution = solve(right)
         for _ in range(REFINEMENTS):
             e = self.form.deviations(self.scores_of(solution))
-            for one, weight in zip(self.form.classes, weights, strict=True):
+            for one, weight in zip(self.form.blocks, weights, strict=True):
                 e[one] *= weight
             solution += solve(right - l2 * solution - self.adjoint(self.form.roots * e))
         return solution
 
     def covariance_product(self, k: int) -> Array:
-        """``S_o w`` of class number k."""
+        """``S_o w`` of block number k."""
         product: Array = self.covariances[k] @ self.coef
         return product
 
     def total_variance(self) -> float:
-        """The sum of all variances in both classes, as k times their mean weighted by w^2."""
-        # w can be orthogonal, up to rounding, to all features that vary within a class: without the
+        """The sum of all variances in all blocks, as k times their mean weighted by w^2."""
+        # w can be orthogonal, up to rounding, to all features that vary within a block: without the
         # floor, rounding would set the unit
         largest = float(np.abs(self.coef).max(initial=0.0))
         shares = self.coef / largest if largest > 0 else np.ones_like(self.coef)
@@ -279,13 +280,14 @@ class FormedSpread(ClassSpread):
     def dual_at_levels(self, levels: Array) -> Array:
         """The dual point ``u_o = v_o / (kappa mu_o)``, made feasible."""
         u = np.zeros_like(self.v)
-        for one, level in zip(self.form.classes, levels, strict=True):
+        for one, level in zip(self.form.blocks, levels, strict=True):
             u[one] = self.v[one] / (self.kappa * level)
         return self.form.dual_point(self.form.project(u))
 
     def _weights(self) -> Array:
-        """``kappa / n_o``; zero for a class whose scores do not vary."""
-        return np.divide(self.kappa, self.sizes, out=np.zeros(2), where=self.sizes > 0)
+        """``kappa / n_o``; zero for a block whose scores do not vary."""
+        none = np.zeros_like(self.sizes)
+        return np.divide(self.kappa, self.sizes, out=none, where=self.sizes > 0)
 
 
 def spread_of(
@@ -294,10 +296,10 @@ def spread_of(
     scores: Array,
     covariances: Array | None,
     deadline: float = np.inf,
-) -> ClassSpread:
+) -> BlockSpread:
     """The spread at a point, with the covariances where they are formed."""
     if covariances is None:
-        spread = ClassSpread(problem, coef, scores)
+        spread = BlockSpread(problem, coef, scores)
         spread.deadline = deadline
         return spread
     return FormedSpread(problem, coef, scores, covariances)

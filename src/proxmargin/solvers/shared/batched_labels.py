@@ -387,9 +387,10 @@ def _relative_gap(dual: _Dual, value: Array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class FisherSpectra:
-    """MM-FDA: ``w = mu (S + mu I)^-1 d`` with the difference d of the class means m, as
-    `FisherSecular` has it, and the within-class covariance ``S = Z' diag(1 / n_o) Z - m+ m+' - m-
-    m-'``. Covariances, spectra and secular equations of a block of labelings are computed together.
+    """MM-FDA: ``w = mu (S + mu I)^-1 d / l2`` for the root mu of ``d'(S + mu I)^-1 S (S + mu I)^-1
+    d = kappa^2``, with the difference d of the class means m and the within-class covariance ``S =
+    Z' diag(1 / n_o) Z - m+ m+' - m- m-'``. Covariances, spectra and secular equations of a block of
+    labelings are computed together.
     ``kappa_of`` gives that of a model from the largest one of its labeling."""
 
     kappa_of: Callable[[float], float]

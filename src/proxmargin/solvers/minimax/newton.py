@@ -1,9 +1,10 @@
-"""MM-MPM with a ridge: Newton's method in the coefficients, or in the levels of the classes.
+"""MM-FDA and MM-MPM with a ridge: Newton's method in the coefficients, or in the levels.
 
-``kappa n_o = min over mu_o >= 0 of n_o^2 / (2 mu_o) + kappa^2 mu_o / 2``. The objective minimised
-over w, at ``w = (l2 I + sum_o S_o / mu_o)^-1 d`` with the difference d of the class means, is
-smooth and convex in the two levels mu down to zero, where a class has no spread, and the dual point
-for a falling level is feasible without a projection.
+A block o is a class of MM-MPM, or both classes of MM-FDA. ``kappa n_o = min over mu_o >= 0 of n_o^2
+/ (2 mu_o) + kappa^2 mu_o / 2``. The objective minimised over w, at ``w = (l2 I + sum_o S_o /
+mu_o)^-1 d`` with the difference d of the class means, is smooth and convex in the levels mu down to
+zero, where a block has no spread, and the dual point for a falling level is feasible without a
+projection.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import DIAGONAL_SHIFT, OBJECTIVE_ROUNDING
-from proxmargin.functions.losses.minimax import MinimaxProbability
+from proxmargin.functions.losses.minimax import EllipsoidLoss
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
 from proxmargin.runtime.types import Array
@@ -30,7 +31,7 @@ from proxmargin.solvers.loop.solver import (
 )
 from proxmargin.solvers.minimax.ellipsoids import (
     REFINEMENTS,
-    ClassSpread,
+    BlockSpread,
     FormedSpread,
     Inverse,
     coordinates_of,
@@ -46,30 +47,30 @@ from proxmargin.solvers.shared.numerical import inverse_of
 # Lanckriet's reweighted iteration, while the coefficients have no margin
 MAX_REWEIGHTED_STEPS = 100  # after which the search for a margin ends
 # Newton's method in the coefficients
-STALLED_STEPS = 2  # without progress: a class has nearly equal scores, continue in the levels
+STALLED_STEPS = 2  # without progress: a block has nearly equal scores, continue in the levels
 # levels are in units of `FormedSpread.total_variance` over l2
 SMALLEST_LEVEL_RATIO = 1e-3  # trust region of a step: ratio of a new level to the old one
 LARGEST_LEVEL_RATIO = 10.0
 LOW_LEVEL = 1e-5  # a falling level below this is replaced by its limit, zero
 LEVEL_FLOOR = 1e-10  # smallest level: 1 / level still leaves digits to the Cholesky factor
-# Newton steps for the level of one class if that of the other is zero
+# Newton steps for the level of one block if that of the other is zero
 LIMIT_NEWTON_STEPS = 3
 
 
 class Levels(NamedTuple):
-    """The levels of the classes as variables of their own."""
+    """The levels of the blocks as variables of their own."""
 
-    values: Array  # (2,), ``n_o / kappa``
-    covariances: Array  # (2, k, k), of the classes, without which there are no levels
+    values: Array  # (n_blocks,), ``n_o / kappa``
+    covariances: Array  # (n_blocks, k, k), without which there are no levels
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ProbabilityState(GapState):
+class MinimaxState(GapState):
     coef: Array  # (k,), in the features, or in the row span if there are fewer samples
     scores: Array  # (n_samples,)
     # (n_samples,), the gradient of the loss, or the dual point of the levels
     dual: Array | None = None
-    # (2, k, k), covariances of the two classes, if they are formed
+    # (n_blocks, k, k), covariances of the blocks, if they are formed
     covariances: Array | None = None
     levels: Levels | None = None  # after Newton's method in the coefficients has stalled
     gap: float = np.inf  # smallest gap so far
@@ -78,17 +79,17 @@ class ProbabilityState(GapState):
 
 
 @dataclass(frozen=True)
-class ProbabilityNewton(Solver[ProbabilityState]):
-    """MM-MPM with a ridge: Newton's method in the coefficients, with an exact line search.
+class MinimaxNewton(Solver[MinimaxState]):
+    """Newton's method in the coefficients, with an exact line search.
 
-    ``-w'd + kappa (n_+ + n_-) + (l2/2) |w|^2`` with ``n_o^2 = w'S_o w`` has the Hessian
+    ``-w'd + kappa sum_o n_o + (l2/2) |w|^2`` with ``n_o^2 = w'S_o w`` has the Hessian
     ``l2 I + kappa sum_o (S_o / n_o - g_o g_o' / n_o^3)``, ``g_o = S_o w``, which is at least l2.
     The objective along a step is known from eight scalars. While w has no margin it is replaced by
     ``(sum_o S_o / n_o)^-1 d``, Lanckriet's iteration for the largest kappa with a margin, until
     there is a margin or a dual point proves that there is none.
 
-    If all samples of a class have the same score at the optimum, n_o has a kink there and Newton's
-    method in w stalls. It then continues in the two levels mu of the variational form
+    If no score differs within a block at the optimum, n_o has a kink there and Newton's
+    method in w stalls. It then continues in the levels mu of the variational form
     ``kappa n = min over mu of n^2 / (2 mu) + kappa^2 mu / 2``.
 
     Parameters
@@ -101,7 +102,7 @@ class ProbabilityNewton(Solver[ProbabilityState]):
     max_stalled: int = 6
     max_stalled_levels: int = 8
 
-    name: ClassVar[str] = "probability-newton"
+    name: ClassVar[str] = "minimax-newton"
     needs: ClassVar[Trait] = Trait.SINGLE_OUTPUT
     check_every: ClassVar[int] = 1
     computes_gap: ClassVar[bool] = True
@@ -112,26 +113,26 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         at_least_one(self, "max_stalled", "max_stalled_levels")
 
     def objection(self, problem: Problem) -> str | None:
-        fits = isinstance(problem.loss, MinimaxProbability) and problem.has_ridge_alone
-        return None if fits else "it needs the loss of minimax probability machines and a ridge"
+        fits = isinstance(problem.loss, EllipsoidLoss) and problem.has_ridge_alone
+        return None if fits else "it needs a minimax loss and a ridge"
 
-    def init(self, problem: Problem, start: Point, stop: Stop) -> ProbabilityState:
+    def init(self, problem: Problem, start: Point, stop: Stop) -> MinimaxState:
         formed = forms_covariances(problem, deadline=stop.deadline)
         coordinates, loss = coordinates_of(problem), ellipsoid_loss(problem)
         design = coordinates.design
         coef = coordinates.of(start.coef[:, 0])
         if not coef.any():
             coef = -design.adjoint(loss.form.offset[:, None])[:, 0] / problem.penalty.l2
-        return ProbabilityState(
+        return MinimaxState(
             coef=coef,
             scores=design.scores(coef[:, None])[:, 0],
-            covariances=np.stack(covariances(loss, design)) if formed else None,
+            covariances=covariances(loss, design) if formed else None,
             tol=CLAIM_FRACTION * stop.tol,
             unpolished=stop.polish,
             stop=stop,
         )
 
-    def step(self, problem: Problem, state: ProbabilityState) -> ProbabilityState:
+    def step(self, problem: Problem, state: MinimaxState) -> MinimaxState:
         if not state.coef.any():
             return state.but(n_iter=state.n_iter + 1, finished=True)
         if state.levels is not None:
@@ -143,14 +144,14 @@ class ProbabilityNewton(Solver[ProbabilityState]):
         scaled = replace(state, coef=multiple * state.coef, scores=multiple * state.scores)
         return _newton_step(problem, scaled, self.max_stalled)
 
-    def point(self, problem: Problem, state: ProbabilityState) -> Point:
+    def point(self, problem: Problem, state: MinimaxState) -> Point:
         return Point(coordinates_of(problem).coef(state.coef)[:, None], np.zeros(1))
 
-    def dual(self, problem: Problem, state: ProbabilityState) -> Array | None:
+    def dual(self, problem: Problem, state: MinimaxState) -> Array | None:
         return None if state.dual is None else state.dual[:, None]
 
 
-def _newton_step(problem: Problem, state: ProbabilityState, max_stalled: int) -> ProbabilityState:
+def _newton_step(problem: Problem, state: MinimaxState, max_stalled: int) -> MinimaxState:
     """A Newton step in the coefficients. After `STALLED_STEPS` without progress it hands over to
     the levels, if the covariances are formed; else the state is finished after ``max_stalled``."""
     at, l2 = _spread(problem, state), problem.penalty.l2
@@ -164,7 +165,7 @@ def _newton_step(problem: Problem, state: ProbabilityState, max_stalled: int) ->
     gap = _gap_of(problem, coef, scores, dual)
     idle = 0 if gap < GAP_REDUCTION * state.gap else state.idle + 1
     change = length * float(np.linalg.norm(direction))
-    # a zero step is a stall too: with equal scores in a class the objective has a kink
+    # a zero step is a stall too: with equal scores in a block the objective has a kink
     stalled = idle >= STALLED_STEPS or change == 0.0
     levels = None
     if stalled and state.covariances is not None and at.kappa > 0:
@@ -183,7 +184,7 @@ def _newton_step(problem: Problem, state: ProbabilityState, max_stalled: int) ->
     return _with_gap(problem, after, gap)
 
 
-def _reweighted_step(problem: Problem, state: ProbabilityState) -> ProbabilityState:
+def _reweighted_step(problem: Problem, state: MinimaxState) -> MinimaxState:
     """A reweighted step towards a direction with a margin, or a proof that there is none."""
     at = _spread(problem, state)
     difference = at.mean_difference()
@@ -191,7 +192,7 @@ def _reweighted_step(problem: Problem, state: ProbabilityState) -> ProbabilitySt
     scores = at.scores_of(coef)
     reached = state.but(n_iter=state.n_iter + 1, coef=coef, scores=scores)
     u = at.weighted(at.form.deviations(scores)) / at.kappa
-    if all(float(np.linalg.norm(u[one])) <= 1.0 for one in at.form.classes):
+    if all(float(np.linalg.norm(u[one])) <= 1.0 for one in at.form.blocks):
         zero = np.zeros_like(coef), np.zeros_like(scores)
         dual = at.form.dual_point(at.form.project(u))
         most = float(difference @ difference) / problem.penalty.l2
@@ -200,14 +201,14 @@ def _reweighted_step(problem: Problem, state: ProbabilityState) -> ProbabilitySt
     return reached.but(idle=state.idle + 1, finished=state.idle >= MAX_REWEIGHTED_STEPS)
 
 
-def _spread(problem: Problem, state: ProbabilityState) -> ClassSpread:
+def _spread(problem: Problem, state: MinimaxState) -> BlockSpread:
     deadline = state.stop.deadline
     return spread_of(problem, state.coef, state.scores, state.covariances, deadline)
 
 
 def _level_step(
-    problem: Problem, state: ProbabilityState, levels: Levels, max_stalled: int
-) -> ProbabilityState:
+    problem: Problem, state: MinimaxState, levels: Levels, max_stalled: int
+) -> MinimaxState:
     """A Newton step in the levels; the coefficients are the minimiser at the current ones. Finished
     after ``max_stalled`` steps without a smaller gap, or a level that moves."""
     before = FormedSpread(problem, state.coef, state.scores, levels.covariances)
@@ -239,15 +240,15 @@ def _level_step(
 
 
 def _derivatives(at: FormedSpread, levels: Array, solve: Inverse) -> tuple[Array, Array]:
-    """Gradient (2,) and Hessian (2, 2) of the objective in the levels, minimised over w."""
-    pulls = np.stack([at.covariance_product(k) / levels[k] ** 2 for k in range(2)], axis=1)
+    """Gradient and Hessian of the objective in the levels, minimised over w."""
+    pulls = np.stack([at.covariance_product(k) / levels[k] ** 2 for k in range(levels.size)], 1)
     slope = 0.5 * (at.kappa**2 - (at.sizes / levels) ** 2)
     return slope, np.diag(at.sizes**2 / levels**3) - pulls.T @ solve(pulls)
 
 
 def _next_levels(levels: Array, slope: Array, hessian: Array, low: float) -> Array:
-    """A Newton step in the two levels, in a trust region for the ratio of new to old. A low level
-    that still falls is set to zero, and dropped from the equation of the other one."""
+    """A Newton step in the levels, in a trust region for the ratio of new to old. A low level
+    that still falls is set to zero, and dropped from the equation of the other one, if any."""
     falling = (slope > 0) & (levels <= low)
     concave = np.where(slope > 0, 1.0 / LARGEST_LEVEL_RATIO, LARGEST_LEVEL_RATIO)
     wanted = np.where(falling, 0.0, levels * concave)
@@ -278,7 +279,7 @@ def _better_of_limit(
 def _limit(
     problem: Problem, at: FormedSpread, levels: Array, collapsed: NDArray[np.bool_]
 ) -> tuple[FormedSpread, Array]:
-    """The limit of coefficients and dual point as the levels of some classes go to zero.
+    """The limit of coefficients and dual point as the levels of some blocks go to zero.
 
     w is orthogonal to the range of their covariances S. Their multipliers are the least-norm
     solution of the remaining stationarity conditions in that range: ``v = X g`` with
@@ -290,13 +291,13 @@ def _limit(
     null, basis = vectors[:, ~in_range], vectors[:, in_range]
     limit, levels = _in_null_space(problem, at, levels, collapsed, null)
     u = limit.v / at.kappa
-    for one, level, gone in zip(form.classes, levels, collapsed, strict=True):
+    for one, level, gone in zip(form.blocks, levels, collapsed, strict=True):
         u[one] = 0.0 if gone else u[one] / level
     for _ in range(1 + REFINEMENTS):
         residual = -at.adjoint(form.dual_point(u)) - l2 * limit.coef
         regression = basis @ ((basis.T @ residual) / values[in_range])
         change = form.deviations(at.scores_of(regression)) / at.kappa
-        for one, gone in zip(form.classes, collapsed, strict=True):
+        for one, gone in zip(form.blocks, collapsed, strict=True):
             u[one] += change[one] if gone else 0.0
     return limit, form.dual_point(form.project(u))
 
@@ -308,7 +309,7 @@ def _in_null_space(
     collapsed: NDArray[np.bool_],
     null: Array,
 ) -> tuple[FormedSpread, Array]:
-    """Coefficients in the null space of some covariances, and the level of the other class. That
+    """Coefficients in the null space of some covariances, and the level of the other block. That
     level belonged to coefficients outside of the null space; Newton steps correct it."""
     l2, difference = problem.penalty.l2, at.mean_difference()
     if not null.shape[1]:
@@ -353,7 +354,7 @@ def _gap_of(problem: Problem, coef: Array, scores: Array, dual: Array) -> float:
     return young + float(residual @ residual) / (2.0 * l2)
 
 
-def _with_gap(problem: Problem, state: ProbabilityState, gap: float) -> ProbabilityState:
+def _with_gap(problem: Problem, state: MinimaxState, gap: float) -> MinimaxState:
     """The state with its relative gap, and a claim if that meets the tolerance."""
     value = ellipsoid_loss(problem).value(state.scores[:, None])
     value += 0.5 * problem.penalty.l2 * float(state.coef @ state.coef)
