@@ -333,11 +333,7 @@ MANIFEST = "model.json"
 SIGNATURE = "model.sig"
 # of models with calibrated scores, of estimators within others, and of imputers of version 0.1
 OPTIONAL = frozenset({"calibrator", "models", "imputed"})
-# of models whose training table was read with options that hold for other tables, too
-TABLE = "table"
-RANGES = "ranges"  # of its numbers
-ROLES = "roles"  # its columns that are no features
-IDS = "ids"  # digests of the names of its samples
+TABLES = frozenset({"table", "ranges", "roles", "ids"})  # what is known of the training table
 # of one estimator
 CONTENT = frozenset({"estimator", "settings", "fitted", "certificate"})
 _KEYS = CONTENT | {"format", "version", "proxmargin", "members"}
@@ -380,7 +376,7 @@ def read_manifest(archive: Archive, verify: Verify | None) -> Record:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"its {MANIFEST} does not describe a proxmargin model")
     _refuse_other_version(manifest)
-    unlike = set(manifest) - OPTIONAL - {TABLE, RANGES, ROLES, IDS} != _KEYS
+    unlike = set(manifest) - OPTIONAL - TABLES != _KEYS
     if unlike or type(manifest["proxmargin"]) is not str:
         raise ModelFileError(f"its {MANIFEST} lacks entries or has unknown ones")
     _check_members(archive, manifest["members"])

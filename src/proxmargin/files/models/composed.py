@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain, combinations, pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -38,13 +38,22 @@ Within: TypeAlias = list[tuple[str, Any]]
 NAMES = "feature_names_in_"
 
 
+class Parts(NamedTuple):
+    """What an estimator is put together of."""
+
+    kind: type[Any]
+    settings: Record
+    learned: Record
+    within: list[Any]
+
+
 @dataclass(frozen=True)
 class EstimatorRecord:
     """How estimators of one class are stored: all parameters but ``left_out``."""
 
     home: str
     apart: Callable[[Any], tuple[Record, Within]]  # what it has learned, and estimators within
-    together: Callable[[Any, Record, Record, list[Any]], Any]
+    together: Callable[[Parts], Any]
     left_out: tuple[str, ...] = ()
 
     def settings(self, estimator: Estimator) -> Record:
@@ -127,7 +136,7 @@ def put_together(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a row without names, and of missing entries
-            found = record.together(kind, settings, learned, within)
+            found = record.together(Parts(kind, settings, learned, within))
             if hasattr(found, "steps") or hasattr(found, "transform"):
                 _try(found)
             if names is not None:
@@ -229,18 +238,16 @@ def _scaler(home: str, *names: str) -> EstimatorRecord:
             raise ModelFileError(f"this {kind} changes nothing: leave it out of the pipeline")
         return learned, []
 
-    def together(
-        kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
-    ) -> Estimator:
-        demand({names[0]} <= {*learned} <= {*names}, "its scaler has other attributes")
-        width = learned[names[0]].size
-        for value in learned.values():
+    def together(it: Parts) -> Estimator:
+        demand({names[0]} <= {*it.learned} <= {*names}, "its scaler has other attributes")
+        width = it.learned[names[0]].size
+        for value in it.learned.values():
             numbers = isinstance(value, int | float) or (
                 is_array(value, "fiu", 1) and value.size == width
             )
             demand(numbers, "its scaler must have one number a feature")
-        found = kind(**settings).fit(np.zeros((1, width)))
-        vars(found).update(learned)
+        found = it.kind(**it.settings).fit(np.zeros((1, width)))
+        vars(found).update(it.learned)
         return found
 
     return EstimatorRecord(home, apart, together)
@@ -254,18 +261,16 @@ def _imputer_apart(imputer: Estimator) -> tuple[Record, Within]:
     return {"statistics_": plain, "indicated": told}, []
 
 
-def _imputer_together(
-    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
-) -> Estimator:
+def _imputer_together(it: Parts) -> Estimator:
     """Fitted to the values that it fills in, and to a row that lacks those that it indicates."""
-    plain = learned["statistics_"]
+    plain = it.learned["statistics_"]
     values = np.array(plain, dtype=object if isinstance(plain, tuple) else float)
     demand(values.ndim == 1, "its imputer must have one value a feature")
-    found = kind(**settings)
+    found = it.kind(**it.settings)
     filled = np.where(values != values, found.missing_values, values).astype(values.dtype)
     lacking = filled.copy()
-    if "indicated" in learned:
-        lacking[learned["indicated"]] = found.missing_values
+    if "indicated" in it.learned:
+        lacking[it.learned["indicated"]] = found.missing_values
     found.fit(np.array([filled, lacking]))
     found.statistics_ = values
     return found
@@ -281,13 +286,11 @@ def _encoder_apart(encoder: Estimator) -> tuple[Record, Within]:
     return {"categories_": [tuple(c.tolist()) if c.dtype.kind in "OU" else c for c in each]}, []
 
 
-def _encoder_together(
-    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
-) -> Estimator:
+def _encoder_together(it: Parts) -> Estimator:
     each = [
-        np.array(c, dtype=object) if isinstance(c, tuple) else c for c in learned["categories_"]
+        np.array(c, dtype=object) if isinstance(c, tuple) else c for c in it.learned["categories_"]
     ]
-    found = kind(**settings)
+    found = it.kind(**it.settings)
     given = found.categories
     found.categories = each
     found.fit(np.array([[c[0] for c in each]], dtype=object))
@@ -303,11 +306,9 @@ def _selector_apart(selector: Estimator) -> tuple[Record, Within]:
     return {}, [("the estimator", fitted)]
 
 
-def _selector_together(
-    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
-) -> Estimator:
-    (model,) = within
-    found = kind(model if settings.get("prefit") else clone(model), **settings)
+def _selector_together(it: Parts) -> Estimator:
+    (model,) = it.within
+    found = it.kind(model if it.settings.get("prefit") else clone(model), **it.settings)
     found.estimator_ = model
     if found.max_features is not None:
         found.max_features_ = found.max_features
@@ -319,15 +320,13 @@ def _pipeline_apart(pipeline: Estimator) -> tuple[Record, Within]:
     return {"names": names}, [(f"step {name!r}", step) for name, step in pipeline.steps]
 
 
-def _pipeline_together(
-    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
-) -> Estimator:
+def _pipeline_together(it: Parts) -> Estimator:
     """With the coefficients and the certificate of its model, if it has one."""
-    kind = Preprocessed if hasattr(within[-1], "predict") else kind
-    first, last = within[0], within[-1]
+    first, last = it.within[0], it.within[-1]
+    kind = Preprocessed if hasattr(last, "predict") else it.kind
     if hasattr(last, NAMES) and not hasattr(first, NAMES) and hasattr(first, "statistics_"):
         first.feature_names_in_ = last.__dict__.pop(NAMES)  # of a model that was fitted by itself
-    found = kind([*zip(learned["names"], within, strict=True)], **settings)
+    found = kind([*zip(it.learned["names"], it.within, strict=True)], **it.settings)
     found._validate_steps()
     return found
 
@@ -369,25 +368,23 @@ def _are_names(columns: Any) -> bool:
     return any(isinstance(each, str) for each in words) if np.ndim(words) == 1 else False
 
 
-def _columns_together(
-    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
-) -> Estimator:
+def _columns_together(it: Parts) -> Estimator:
     from sklearn.frozen import FrozenEstimator
 
-    names, columns = learned["names"], learned["columns"]
+    names, columns = it.learned["names"], it.learned["columns"]
     used = {*chain.from_iterable(columns)}
     width = len(used)
     demand(used == {*range(width)}, "its columns are not those of a table")
-    *frozen, rest = (each if isinstance(each, str) else FrozenEstimator(each) for each in within)
-    found = kind([*zip(names, frozen, columns[:-1], strict=True)], remainder=rest, **settings)
-    row = _placed([*zip(within, columns, strict=True)], width)
+    *frozen, rest = (each if isinstance(each, str) else FrozenEstimator(each) for each in it.within)
+    found = it.kind([*zip(names, frozen, columns[:-1], strict=True)], remainder=rest, **it.settings)
+    row = _placed([*zip(it.within, columns, strict=True)], width)
     found.fit(np.array([row], dtype=object))
 
     def thawed(entries: Any, made: Callable[[Any], Any]) -> list[tuple[str, Any, Any]]:
         return [(n, made(getattr(each, "estimator", each)), at) for n, each, at in entries]
 
     unfitted = thawed(found.transformers, lambda each: clone(each, safe=False))
-    by_name = learned.get("by_name", [None] * len(unfitted))
+    by_name = it.learned.get("by_name", [None] * len(unfitted))
     for words, at in zip(by_name, columns[:-1], strict=True):
         fits = words is None or (are_words(words) and len(words) == len(at))
         demand(fits, "its columns by name are not those by number")
@@ -397,7 +394,7 @@ def _columns_together(
     ]
     found.transformers, found.transformers_ = unfitted, thawed(found.transformers_, lambda e: e)
     found.remainder = clone(getattr(rest, "estimator", rest), safe=False)
-    found.sparse_output_ = bool(learned["sparse_output_"])
+    found.sparse_output_ = bool(it.learned["sparse_output_"])
     return found
 
 
@@ -412,16 +409,15 @@ def _stability_apart(selection: StabilitySelection) -> tuple[Record, Within]:
     return {**{n: getattr(selection, n) for n in OF_SELECTION}, "classes_": classes}, []
 
 
-def _stability_together(
-    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
-) -> Estimator:
-    demand({*learned} == {*OF_SELECTION, "classes_"}, "its selection lacks attributes")
-    found = kind(**settings)
+def _stability_together(it: Parts) -> Estimator:
+    demand({*it.learned} == {*OF_SELECTION, "classes_"}, "its selection lacks attributes")
+    found = it.kind(**it.settings)
     found._checked_terms(), found._template()
-    width = learned["stable_"].size
+    width = it.learned["stable_"].size
     for name in ("max_frequencies_", "stable_", "cluster_", "_support"):
-        demand(is_array(learned[name], "fiub", 1) and learned[name].size == width, f"{name!r}")
-    vars(found).update(learned, classes_=np.array(learned["classes_"]), n_features_in_=width)
+        value = it.learned[name]
+        demand(is_array(value, "fiub", 1) and value.size == width, f"{name!r}")
+    vars(found).update(it.learned, classes_=np.array(it.learned["classes_"]), n_features_in_=width)
     return found
 
 
@@ -436,16 +432,14 @@ def _graph_apart(graph: DDAGClassifier) -> tuple[Record, Within]:
     ]
 
 
-def _graph_together(
-    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
-) -> Estimator:
-    found = kind(**settings)
+def _graph_together(it: Parts) -> Estimator:
+    found = it.kind(**it.settings)
     found._checked_estimator()
-    classes = learned["classes_"]
-    found.classes_, found.estimators_ = np.array(classes), within
+    classes = it.learned["classes_"]
+    found.classes_, found.estimators_ = np.array(classes), it.within
     found.pairs_ = [*combinations(range(len(classes)), 2)]
-    found.n_features_in_ = within[0].n_features_in_
-    for (i, j), model in zip(found.pairs_, within, strict=True):
+    found.n_features_in_ = it.within[0].n_features_in_
+    for (i, j), model in zip(found.pairs_, it.within, strict=True):
         own = (model.classes_.tolist(), model.n_features_in_)
         demand(own == ([classes[i], classes[j]], found.n_features_in_), "its pairs are others")
     found._note_certificates()
@@ -458,21 +452,19 @@ def _calibrated_apart(calibrated: CalibratedMargin) -> tuple[Record, Within]:
     return {}, [(f"model {k}", model) for k, model in enumerate(models)]
 
 
-def _calibrated_together(
-    kind: type[Estimator], settings: Record, learned: Record, within: list[Estimator]
-) -> Estimator:
-    found = kind(clone(within[0]), **settings)
+def _calibrated_together(it: Parts) -> Estimator:
+    found = it.kind(clone(it.within[0]), **it.settings)
     found._check_parameters()
-    first, *others = [(each.classes_.tolist(), each.n_features_in_) for each in within]
-    if any(each != first for each in others) or (len(within) > 1) > found._is_ensemble:
+    first, *others = [(each.classes_.tolist(), each.n_features_in_) for each in it.within]
+    if any(each != first for each in others) or (len(it.within) > 1) > found._is_ensemble:
         raise ModelFileError("its models do not belong together")
-    found.classes_, found.n_features_in_ = within[0].classes_, within[0].n_features_in_
-    if hasattr(within[0], NAMES):
-        found.feature_names_in_ = within[0].feature_names_in_
+    found.classes_, found.n_features_in_ = it.within[0].classes_, it.within[0].n_features_in_
+    if hasattr(it.within[0], NAMES):
+        found.feature_names_in_ = it.within[0].feature_names_in_
     if found._is_ensemble:
-        found.estimators_ = within
+        found.estimators_ = it.within
     else:
-        found.estimator_ = within[0]
+        found.estimator_ = it.within[0]
     return found
 
 

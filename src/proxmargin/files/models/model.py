@@ -32,13 +32,9 @@ from proxmargin.files.models.archive import (
     CODEC,
     CONTENT,
     ESTIMATORS,
-    IDS,
     MANIFEST,
     OPTIONAL,
-    RANGES,
-    ROLES,
     SIGNATURE,
-    TABLE,
     Sign,
     Verify,
     certificate_from_plain,
@@ -51,7 +47,7 @@ from proxmargin.files.models.archive import (
     read_member,
     write_archive,
 )
-from proxmargin.files.models.composed import RECORDS, name_of, parts_of, put_together
+from proxmargin.files.models.composed import RECORDS, are_words, name_of, parts_of, put_together
 from proxmargin.files.models.fitted import form_of
 from proxmargin.files.tables.cells import SIGNS
 from proxmargin.files.tables.contents import DUPLICATES, Dialect
@@ -60,7 +56,7 @@ from proxmargin.models.fitting.registry import CROSS_VALIDATED
 from proxmargin.models.selection.calibrators import Calibrator
 from proxmargin.optimality.certificates.certificate import CertificateList
 from proxmargin.runtime.brief import brief
-from proxmargin.runtime.types import Estimator, Record, Values
+from proxmargin.runtime.types import Estimator, Record
 
 
 def _refilled(model: Estimator, imputed: Estimator) -> Estimator:
@@ -109,13 +105,32 @@ CERTIFIED = (
     *("primal", "dual", "gap", "relative_gap", "kkt_residual", "converged", "stop_reason"),
     *("n_iter", "n_passes", "seconds", "solver", "because"),
 )
-# what the training table was read with, and others are, too
-TABLE_OPTIONS = "table_options_"
-# the extremes of its numbers: shape (2, n_features)
-TABLE_RANGES = "table_ranges_"
-# its columns that are no features, by role, and digests of the names of its samples
-TABLE_ROLES = "table_roles_"
-TABLE_IDS = "table_ids_"
+# what is known of the training table, by attribute: the entry of the document, and what it must be
+OPTIONS_OF_TABLES: Mapping[str, Callable[[Any], object]] = {
+    "missing": lambda words: Dialect(missing=words).missing == words,
+    "signs": lambda words: all(word.rpartition("=")[2] in {*SIGNS} for word in words),
+    "normalize_levels": lambda value: value is True,
+    "duplicates": DUPLICATES.__contains__,
+}
+OF_TABLES: Mapping[str, tuple[str, Callable[[Any, int], object]]] = {
+    # what cells stand for, in others, too
+    "table_options_": (
+        "table",
+        lambda found, width: all(OPTIONS_OF_TABLES[name](each) for name, each in found.items()),
+    ),
+    # columns that are no features
+    "table_roles_": (
+        "roles",
+        lambda found, width: are_words([*found.values()]) and {*found} <= {"target", "ids"},
+    ),
+    # the extremes of its numbers: shape (2, n_features)
+    "table_ranges_": (
+        "ranges",
+        lambda found, width: found.shape == (2, width) and not (found[0] > found[1]).any(),
+    ),
+    # digests of the names of its samples
+    "table_ids_": ("ids", lambda found, width: fitted.is_array(found, "u", 1)),
+}
 TOP_FEATURES = 10  # that the facts about a model name
 
 OF_SEVERAL = {"CalibratedMargin": "calibrates", "DDAGClassifier": "pairs_of"}
@@ -169,16 +184,14 @@ def save_model(
     0.1
     """
     content, arrays = _content(estimator)
-    if options := getattr(estimator, TABLE_OPTIONS, None):
-        content[TABLE] = CODEC.encode(options, TABLE_OPTIONS)
-    if hasattr(estimator, TABLE_RANGES):
-        content[RANGES] = CODEC.encode(getattr(estimator, TABLE_RANGES).tolist(), TABLE_RANGES)
-    if roles := getattr(estimator, TABLE_ROLES, None):
-        content[ROLES] = CODEC.encode(roles, TABLE_ROLES)
-    if hasattr(estimator, TABLE_IDS):
-        plain, members = fitted.to_members({TABLE_IDS: getattr(estimator, TABLE_IDS)})
-        content[IDS] = plain[TABLE_IDS]
-        arrays |= members
+    for name, (entry, _) in OF_TABLES.items():
+        value = getattr(estimator, name, None)
+        if fitted.is_array(value, "u", 1):
+            plain, members = fitted.to_members({name: value})
+            content[entry], arrays = plain[name], arrays | members
+        elif value is not None:
+            plain = value.tolist() if isinstance(value, np.ndarray) else value
+            content[entry] = CODEC.encode(plain, name)
     document = document_of(content, arrays)
     signature = None if sign is None else sign(document)
     if not isinstance(signature, bytes | None):
@@ -287,8 +300,8 @@ def describe_model(model: Estimator) -> Record:
         "format_version": manifest["version"],
         "proxmargin": manifest["proxmargin"],
         **_facts(estimator),
-        **({"table_options": getattr(estimator, TABLE_OPTIONS)} if TABLE in manifest else {}),
-        **({"table_roles": getattr(estimator, TABLE_ROLES)} if ROLES in manifest else {}),
+        **({"table_options": estimator.table_options_} if "table" in manifest else {}),
+        **({"table_roles": estimator.table_roles_} if "roles" in manifest else {}),
     }
 
 
@@ -322,52 +335,28 @@ def _loaded(path: Path, verify: Verify | None = None) -> tuple[Any, Record]:
             return read_member(archive, name, digests)
 
         estimator = _restored(manifest, read)
-        if IDS in manifest:
-            found = fitted.from_plain(TABLE_IDS, manifest[IDS], read)
-            if not fitted.is_array(found, "u", 1):
-                raise ModelFileError("its names of samples of a table are no digests")
-            setattr(estimator, TABLE_IDS, found)
-        if ROLES in manifest:
-            roles = CODEC.decode(manifest[ROLES], TABLE_ROLES)
-            words = isinstance(roles, dict) and all(type(each) is str for each in roles.values())
-            if not (words and set(roles) <= {"target", "ids"}):
-                raise ModelFileError("its roles of columns are none of a table")
-            setattr(estimator, TABLE_ROLES, roles)
+        for name, (entry, _) in OF_TABLES.items():
+            if entry in manifest:
+                found = _of_table(name, manifest[entry], read, estimator.n_features_in_)
+                setattr(estimator, name, found)
         if set(digests) != used:
             raise ModelFileError("it holds members that do not belong to a model")
-        if TABLE in manifest:
-            setattr(estimator, TABLE_OPTIONS, _table_options(manifest[TABLE]))
-        if RANGES in manifest:
-            setattr(estimator, TABLE_RANGES, _ranges(manifest[RANGES], estimator.n_features_in_))
     return estimator, manifest
 
 
-def _table_options(plain: object) -> Record:
-    """How the cells of the training table were read, for others that the model is given."""
-    found = CODEC.decode(plain, TABLE_OPTIONS)
-    checks = {
-        "missing": lambda words: bool(Dialect(missing=words).missing == words),
-        "signs": lambda words: all(word.rpartition("=")[2] in {*SIGNS} for word in words),
-        "normalize_levels": lambda value: value is True,
-        "duplicates": DUPLICATES.__contains__,
-    }
+def _of_table(name: str, plain: Any, read: Callable[[str], bytes], width: int) -> Any:
+    """What an entry of the document tells of the training table."""
     try:
-        sound = all(checks[name](value) for name, value in found.items())
+        if isinstance(plain, dict) and "array" in plain:
+            found = fitted.from_plain(name, plain, read)
+        else:
+            found = CODEC.decode(plain, name)
+            found = np.array(found, np.float64) if name == "table_ranges_" else found
+        sound = OF_TABLES[name][1](found, width)
     except Exception as error:  # forged values fail in any way
-        raise ModelFileError(f"its table options are none ({brief(error)})") from error
+        raise ModelFileError(f"its {name} are none of a table ({brief(error)})") from error
     if not sound:
-        raise ModelFileError("its table options are none of a table")
-    return dict(found)
-
-
-def _ranges(plain: object, width: int) -> Values:
-    """The extremes of the numbers of the training table."""
-    try:
-        found = np.array(CODEC.decode(plain, TABLE_RANGES), dtype=np.float64)
-    except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.shape != (2, width) or (found[0] > found[1]).any():
-        raise ModelFileError("its ranges of a table are not two numbers a feature")
+        raise ModelFileError(f"its {name} are none of a table")
     return found
 
 
