@@ -32,6 +32,13 @@ _OF_LINEAR = (*_PERHAPS, "feature_scale_")
 _SUPPORT = ("dual_coef_", "support_")
 _VECTORS = (*_SUPPORT, "support_vectors_", "gamma_", *_ALWAYS)
 _FLOAT_BYTES = (4, 8)
+# arrays of floats: their dimensions, and what they are
+_FLOATS = {
+    "coef_": (2, " of shape (n_outputs, n_features)"),
+    "dual_coef_": (2, " of shape (n_outputs, n)"),
+    "intercept_": (1, " of shape (n_outputs,)"),
+    **dict.fromkeys(_SCALING, (1, ", one a feature")),
+}
 # the arrays of a sparse matrix, and kinds of their types
 _SPARSE_PARTS: Mapping[str, frozenset[str]] = {
     "data": frozenset("f"),
@@ -53,42 +60,76 @@ class ModelForm:
 
     def check(self, fitted: Fitted) -> None:
         """Refuse attributes that contradict each other; raises ModelFileError that says which."""
-        for name in ("coef_", "dual_coef_"):
-            if name in self.required:
-                shape = "(n_outputs, n_features)" if name == "coef_" else "(n_outputs, n)"
-                _check_floats(fitted, name, 2, f"must be floats of shape {shape}")
-                _check_outputs(fitted, name)
-        if "support_" in self.required:
-            _check_support(fitted)
-        if self.of_numbers:
-            index, vectors = fitted["support_"], fitted["support_vectors_"]
-            same = is_array(vectors, "iu", 1) and np.array_equal(vectors, index)
-            demand(same, "'support_vectors_' must be 'support_' for a precomputed kernel")
-            _check_features(fitted, fitted["n_features_in_"], "")
-            inside = not index.size or int(index[-1]) < fitted["n_features_in_"]
-            demand(inside, "'support_' must be less than 'n_features_in_'")
-        else:
-            name = "coef_" if "coef_" in self.required else "support_vectors_"
-            rows = fitted[name]
-            demand(is_array(rows, "f", 2) or sp.issparse(rows), f"{name!r} must be rows of floats")
-            if name == "support_vectors_":
-                count = fitted["support_"].size
-                demand(rows.shape[0] == count, f"{name!r} must have {count} rows")
-            _check_finite(fitted, name)
-            _check_features(fitted, rows.shape[1], f"{name}'s width")
+        classes, width = fitted["classes_"], fitted["n_features_in_"]
+        demand(is_array(classes, "fiubUO", 1), "'classes_' must be one row of labels")
+        _check_finite(classes, "classes_")
+        count = len(set(classes.tolist()))
+        demand(2 <= count == len(classes), "'classes_' must be two or more different labels")
+        outputs = 1 if count == 2 else count
+        for name, (ndim, shape) in _FLOATS.items():
+            if name in fitted:
+                value = fitted[name]
+                demand(is_array(value, "f", ndim), f"{name!r} must be floats{shape}")
+                if name != "feature_scale_":  # infinite for a constant feature
+                    _check_finite(value, name)
+                if name in _SCALING:
+                    demand(value.size == width, f"{name!r} must be floats, one a feature")
+                elif name == "intercept_":
+                    demand(value.size == outputs, f"'intercept_' must have {outputs} entries")
+                else:
+                    rows = f"{count} classes need {outputs} rows of {name!r}"
+                    demand(value.shape[0] == outputs, rows)
+        demand(bool(np.all(fitted.get("feature_scale_", 1.0) > 0)), "'feature_scale_' must be > 0")
+        columns, known_from = self._columns(fitted)
+        is_count = type(width) is not bool and isinstance(width, int | np.integer)
+        demand(is_count and width == columns >= 1, f"'n_features_in_' must be {known_from}")
+        if "feature_names_in_" in fitted:
+            names = fitted["feature_names_in_"]
+            whole = is_array(names, "UO", 1) and len(set(names.tolist())) == len(names) == width
+            demand(whole, f"'feature_names_in_' must be {width} different names")
         if "gamma_" in self.required:
             gamma = fitted["gamma_"]
             number = isinstance(gamma, int | float) and not isinstance(gamma, bool)
             fits = number and 0 < gamma < np.inf if self.has_gamma else gamma is None
             demand(fits, f"'gamma_' must be {'a number > 0' if self.has_gamma else 'None'}")
-        for name in (name for name in _SCALING if name in fitted):
+        for name in (name for name in _CHOSEN if name in fitted):
             value = fitted[name]
-            fits = is_array(value, "f", 1) and value.size == fitted["n_features_in_"]
-            demand(fits, f"{name!r} must be floats, one a feature")
-        if "feature_centre_" in fitted:
-            _check_finite(fitted, "feature_centre_")
-        # infinite for a constant feature
-        demand(bool(np.all(fitted.get("feature_scale_", 1.0) > 0)), "'feature_scale_' must be > 0")
+            one_each = is_array(value, "f", 1) and len(value) == outputs
+            demand(
+                one_each or (outputs == 1 and isinstance(value, float)),
+                f"{name!r} must be a float, or one for each of more than two classes",
+            )
+            numbers = np.asarray(value)
+            demand(bool(np.all((numbers >= 0) & (numbers < np.inf))), f"{name!r} must be >= 0")
+        offsets = np.asarray(fitted.get("largest_offset_", 0.0))
+        demand(bool(np.all(offsets >= 0)), "'largest_offset_' must be numbers >= 0")
+        found = fitted.get("n_iter_", 0)
+        counts = isinstance(found, int | np.integer) or is_array(found, "iu", 1)
+        demand(counts and bool(np.all(np.asarray(found) >= 0)), "'n_iter_' must count iterations")
+
+    def _columns(self, fitted: Fitted) -> tuple[int, str]:
+        """How many features there are, and how that is known."""
+        name = "coef_" if "coef_" in self.required else "support_vectors_"
+        rows, width = fitted[name], fitted["n_features_in_"]
+        if "support_" in self.required:
+            index = fitted["support_"]
+            rising = is_array(index, "iu", 1) and np.all(np.diff(index.astype(np.int64)) > 0)
+            fits = rising and np.all(index >= 0)
+            demand(bool(fits), "'support_' must be different samples, in their order")
+            one_each = index.size == fitted["dual_coef_"].shape[1]
+            demand(one_each, "'dual_coef_' must have one column a support vector")
+        if self.of_numbers:
+            same = is_array(rows, "iu", 1) and np.array_equal(rows, index)
+            demand(same, "'support_vectors_' must be 'support_' for a precomputed kernel")
+            inside = not index.size or int(index[-1]) < width
+            demand(inside, "'support_' must be less than 'n_features_in_'")
+            return width, "a number"
+        demand(is_array(rows, "f", 2) or sp.issparse(rows), f"{name!r} must be rows of floats")
+        if name == "support_vectors_":
+            count = fitted["support_"].size
+            demand(rows.shape[0] == count, f"{name!r} must have {count} rows")
+        _check_finite(rows, name)
+        return rows.shape[1], f"{name}'s width"
 
 
 LINEAR = ModelForm(("coef_", *_ALWAYS), _OF_LINEAR)
@@ -111,65 +152,8 @@ def form_of(estimator: Estimator) -> ModelForm:
     return replace(form, required=(*form.required, *_SCALING)) if estimator.standardize else form
 
 
-def _check_support(fitted: Fitted) -> None:
-    index = fitted["support_"]
-    rising = is_array(index, "iu", 1) and bool(np.all(np.diff(index.astype(np.int64)) > 0))
-    demand(
-        rising and bool(np.all(index >= 0)), "'support_' must be different samples, in their order"
-    )
-    columns = fitted["dual_coef_"].shape[1]
-    demand(index.size == columns, "'dual_coef_' must have one column a support vector")
-
-
-def _check_outputs(fitted: Fitted, name: str) -> None:
-    _check_floats(fitted, "intercept_", 1, "must be floats of shape (n_outputs,)")
-    intercept, classes = fitted["intercept_"], fitted["classes_"]
-    demand(is_array(classes, "fiubUO", 1), "'classes_' must be one row of labels")
-    _check_finite(fitted, "classes_")
-    distinct = len(set(classes.tolist()))
-    demand(2 <= distinct == len(classes), "'classes_' must be two or more different labels")
-    outputs = 1 if distinct == 2 else distinct
-    rows = fitted[name].shape[0]
-    demand(rows == outputs, f"{distinct} classes need {outputs} rows of {name!r}")
-    demand(intercept.shape[0] == outputs, f"'intercept_' must have {outputs} entries")
-    for chosen in (name for name in _CHOSEN if name in fitted):
-        value = fitted[chosen]
-        demand(
-            (outputs == 1 and isinstance(value, float))
-            or (is_array(value, "f", 1) and len(value) == outputs),
-            f"{chosen!r} must be a float, or one for each of more than two classes",
-        )
-        numbers = np.asarray(value)
-        demand(bool(np.all((numbers >= 0) & (numbers < np.inf))), f"{chosen!r} must be >= 0")
-
-
-def _check_features(fitted: Fitted, width: int, known_from: str) -> None:
-    count = fitted["n_features_in_"]
-    demand(type(count) is not bool and isinstance(count, int | np.integer), "'n_features_in_'")
-    demand(count == width >= 1, f"'n_features_in_' must be {known_from}")
-    if "feature_names_in_" in fitted:
-        names = fitted["feature_names_in_"]
-        demand(
-            is_array(names, "UO", 1) and len(set(names.tolist())) == len(names) == width,
-            f"'feature_names_in_' must be {width} different names",
-        )
-    iterations = fitted.get("n_iter_", 0)
-    valid = isinstance(iterations, int | np.integer) or is_array(iterations, "iu", 1)
-    demand(valid and bool(np.all(np.asarray(iterations) >= 0)), "'n_iter_' must count iterations")
-    for name in ("largest_offset_", *_CHOSEN):
-        chosen = np.asarray(fitted.get(name, 0.0))
-        demand(bool(np.all(chosen >= 0)), f"{name!r} must be numbers >= 0")
-
-
-def _check_floats(fitted: Fitted, name: str, ndim: int, sentence: str) -> None:
-    demand(is_array(fitted[name], "f", ndim), f"{name!r} {sentence}")
-    _check_finite(fitted, name)
-
-
-def _check_finite(fitted: Fitted, name: str) -> None:
-    value = fitted[name]
-    is_sparse: bool = sp.issparse(value)
-    numbers = value.data if is_sparse else value
+def _check_finite(value: Any, name: str) -> None:
+    numbers = value.data if sp.issparse(value) else value
     if numbers.dtype.kind == "f":
         demand(bool(np.isfinite(numbers).all()), f"{name!r} must be finite numbers")
         wide = numbers.dtype.itemsize in _FLOAT_BYTES
