@@ -150,3 +150,43 @@ def test_codes_are_read_as_missing_only_where_the_model_fills_them_in(
     assert ("--impute median --model L2SVC" in err) != filled
     if filled:
         assert main(["predict", model, new, "--missing", "age=999"]) == OK
+
+
+def test_rows_without_a_label_or_of_other_classes_are_not_permuted(
+    files, rows, tmp_path, capsys
+) -> None:
+    table, model = files
+    rows += [["X1", "", 50, 3.5], ["X2", "unknown", 50, 3.5]]
+    command = ["--permutations", "9", "--json", "-q"]
+    capsys.readouterr()
+    assert main(["permute", model, written(tmp_path / "n.csv", rows), *command]) == OK
+    out, err = capsys.readouterr()
+    assert "'unknown' (row 42)" in err
+    assert main(["permute", model, table, *command]) == OK
+    null = re.search(r'"null": \[.*?\]', out, re.DOTALL)
+    assert null is not None
+    assert null[0] in capsys.readouterr().out
+
+
+def test_labels_of_a_second_table_are_permuted(files, rows, tmp_path, capsys) -> None:
+    _, model = files
+    samples, labels = tmp_path / "s.csv", tmp_path / "l.csv"
+    samples.write_text("pid,age,crp\n" + "".join(f"{p},{a},{c}\n" for p, _, a, c in rows))
+    labels.write_text("group,pid\n" + "".join(f"{g},{p}\n" for p, g, *_ in reversed(rows)))
+    capsys.readouterr()
+    assert main(["permute", model, str(samples), "--permutations", "9"]) == USAGE
+    assert "(--labels)" in capsys.readouterr().err
+    beside = [str(samples), "--labels", str(labels)]
+    assert main(["permute", model, *beside, "--permutations", "9", "-q"]) == OK
+    assert main(["coefs", model, *beside]) == OK
+    assert "AUC alone" in capsys.readouterr().out
+
+
+def test_permuting_a_model_that_fills_in_cells_says_nothing_of_names(
+    files, tmp_path, capsys
+) -> None:
+    table, model = files
+    assert main(["fit", table, "--impute", "median", *FIT, model]) == OK
+    capsys.readouterr()
+    assert main(["permute", model, table, "--permutations", "9", "-q"]) == OK
+    assert capsys.readouterr().err == ""

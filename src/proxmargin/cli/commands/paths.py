@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import proxmargin
 from proxmargin.cli import estimators, failures, options, output, tables
 from proxmargin.cli.commands.compare import names_of
+from proxmargin.cli.commands.saved import in_classes, table_for
 from proxmargin.runtime.brief import Listing, number
 
 if TYPE_CHECKING:
@@ -327,10 +328,10 @@ def _choice_tested(arguments: argparse.Namespace, table: Table, count: int) -> P
 
 def _of_file(name: str, arguments: argparse.Namespace) -> tuple[Any, Table]:
     """The classifier of a model file, and its features in the data."""
+    import numpy as np
     from sklearn.base import clone
 
     from proxmargin.data.inputs.preprocessing import Preprocessed
-    from proxmargin.files.tables.table import read_for_model
 
     if arguments.model is not None or arguments.groups is not None:
         given = "--model" if arguments.model is not None else "--groups"
@@ -338,19 +339,22 @@ def _of_file(name: str, arguments: argparse.Namespace) -> tuple[Any, Table]:
             f"{given} is not for the model of a file: leave it out, or leave out {name}"
         )
     model = proxmargin.load_model(name)
-    table = read_for_model(
-        arguments.data,
-        model,
-        target=arguments.target,
-        ids=arguments.ids,
-        ignore=arguments.ignore,
-        dialect=tables.dialect_of(arguments),
-    )
-    tables.tell(table, arguments)
-    if table.y is None:
-        raise ValueError(f"{arguments.data} has no labels to permute: name their column (--target)")
+    table = table_for(arguments, model, labels=arguments.labels, unlabelled="drop")
+    labels = in_classes(table, model)
+    if labels is None:
+        raise ValueError(
+            f"{arguments.data} has no labels to permute: name their column (--target), or a second "
+            "table with them (--labels)"
+        )
+    classes = {str(label): label for label in model.classes_.tolist()}
+    known = np.isin(labels, [*classes])
+    y = np.array([classes[label] for label in labels[known].tolist()])
+    ids = None if table.ids is None else table.ids[known]
+    table = replace(table, X=table.X[known], y=y, ids=ids)
     if isinstance(model, Preprocessed):
-        table, model = replace(table, X=model.transformer.transform(table.X)), model.model
+        with warnings.catch_warnings():  # the columns were found by their names already
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            table, model = replace(table, X=model.transformer.transform(table.X)), model.model
     arguments.model = type(model).__name__
     return estimators.in_order(clone(model), table), table
 

@@ -39,12 +39,10 @@ _REPLACED = (
     ("--labels", "labels"),
     ("--missing", "missing"),
 )
-OF_PREDICTIONS = ("normalize_levels", "duplicates")
+OF_PREDICTIONS = ("unseen", "normalize_levels", "duplicates")
 
 
 def run_predict(arguments: argparse.Namespace) -> int:
-    from proxmargin.files.tables.table import read_for_model
-
     model = proxmargin.load_model(arguments.model)
     if arguments.proba and not hasattr(model, "predict_proba"):
         kind = type(getattr(model, "model", model)).__name__
@@ -53,16 +51,10 @@ def run_predict(arguments: argparse.Namespace) -> int:
             f"fit DATA --model {kind} --calibrate -o {arguments.model}, or choose a model with "
             "proxmargin compare, which calibrates it"
         )
-    table = read_for_model(
-        arguments.data,
-        model,
-        **{name: getattr(arguments, name) for name in ("target", "ids", "ignore", "unseen")},
-        **{name: getattr(arguments, name) for name in OF_PREDICTIONS},
-        dialect=tables.dialect_of(arguments),
-    )
-    tables.tell(table, arguments)
+    options = {name: getattr(arguments, name) for name in OF_PREDICTIONS}
+    table = table_for(arguments, model, **options)
     columns = _predicted(model, table, arguments)
-    truth = _in_classes(table, model)
+    truth = in_classes(table, model)
     quality = _quality(truth, columns["prediction"])
     _warn_of_known(table, model)
     _warn_of_less_probable(model, columns)
@@ -138,7 +130,18 @@ def _csv(columns: Record) -> str:
     return written.getvalue()
 
 
-def _in_classes(table: Table, model: Estimator) -> Any:
+def table_for(arguments: argparse.Namespace, model: Estimator, **more: Any) -> Table:
+    """The data that the arguments name, for a model."""
+    from proxmargin.files.tables.table import read_for_model
+
+    roles = {name: getattr(arguments, name) for name in ("target", "ids", "ignore")}
+    dialect = tables.dialect_of(arguments)
+    table = read_for_model(arguments.data, model, **roles, **more, dialect=dialect)
+    tables.tell(table, arguments)
+    return table
+
+
+def in_classes(table: Table, model: Estimator) -> Any:
     """The labels as text, written as the model's classes whatever the format of a number; those
     that are none of them are told. None without labels."""
     if table.y is None:
@@ -162,7 +165,7 @@ def _in_classes(table: Table, model: Estimator) -> Any:
         warnings.warn(
             f"{table.source}: the target {table.target_name!r} has {count} of classes that the "
             f"model has never seen: {listed(each, quote=False)}, counting data rows from 1; its "
-            f"classes are {listed(classes)}, and any prediction of others is a mistake",
+            f"classes are {listed(classes)}",
             UserWarning,
             stacklevel=2,
         )
@@ -248,19 +251,11 @@ def _data(arguments: argparse.Namespace, model: Estimator) -> tuple[Any, Any]:
     import numpy as np
 
     from proxmargin.files.errors import pandas
-    from proxmargin.files.tables.table import read_for_model
 
-    given = {name: getattr(arguments, name) for name in ("target", "ids", "ignore")}
-    given["dialect"] = tables.dialect_of(arguments)
-    own = {"target": None} if arguments.labels else {}  # which the other table has
     # levels that are new are of no account for standard deviations
-    table = read_for_model(arguments.data, model, **{**given, **own}, unseen="zero")
-    tables.tell(table, arguments)
-    if arguments.labels is not None:
-        labelled = proxmargin.read_data(arguments.data, labels=arguments.labels, **given)
-        table = replace(table, X=table.X[np.asarray(labelled.rows)], y=labelled.y)
+    table = table_for(arguments, model, unseen="zero", labels=arguments.labels, unlabelled="drop")
     known = {str(label): label for label in model.classes_}
-    labels = _in_classes(table, model)
+    labels = in_classes(table, model)
     whole = labels is not None and np.isin(labels, [*known]).all()
     y = np.array([known[label] for label in labels.tolist()]) if whole else None
     if table.feature_names is None or not hasattr(model, "feature_names_in_"):

@@ -323,10 +323,12 @@ def _normal_forms(first: Column, second: Column) -> tuple[Column, Column]:
     return columns
 
 
-def model_table(of: NamedColumns, request: TableRequest) -> Table:
+def model_table(
+    of: NamedColumns, request: TableRequest, labels: NamedColumns | None = None
+) -> Table:
     """The model's features, found by name; other columns are ignored."""
     if request.feature_names is None:
-        return same_width(training_table(of, request), request, may_pad=False)
+        return same_width(training_table(of, request, labels), request, may_pad=False)
     of.dialect.refuse_unknown_missing(of.source, of.called)
     used, features = _features(of, request)
     ignored = of.matching(request.ignore)
@@ -334,7 +336,7 @@ def model_table(of: NamedColumns, request: TableRequest) -> Table:
     if lacking:
         raise DataError(f"{of.source}: the model needs {listed(lacking)}, which cannot be ignored.")
     taken = dict.fromkeys(ignored, "ignored") | dict.fromkeys(used, "a feature of the model")
-    roles = _roles(of, request, taken, ("ids", "target"))
+    roles = _roles(of, request, taken, ("ids", "target")[: 1 if labels else 2])
     by_chance = "ids" not in roles
     if by_chance:
         free = [j for j in range(len(of.names)) if j not in {*taken, *roles.values()}]
@@ -346,12 +348,21 @@ def model_table(of: NamedColumns, request: TableRequest) -> Table:
     levelled = {feature.column for feature in features if feature.level is not None}.union(words)
     text = {j for j, name in used.items() if name in levelled}
     frame, found = of.parts(used, roles, text)
+    notes: list[str] = []
     if twice is not None:
         found["ids"] = of.as_text(twice)
     if "ids" in found:
         warn_of_totals(found["ids"], of.source)
     if by_chance and "ids" in found and not are_ids(found["ids"]):
         del found["ids"]
+    if labels is not None:
+        more, notes, _ = _joined(labels, found, request, of)
+        found |= more
+    if "target" in found and request.unlabelled == "drop":
+        kept = found["target"].notna()
+        if not kept.all():
+            notes.append(f"{of.source}: {plural(int((~kept).sum()), 'row')} without a label")
+        frame, found = _rows(kept, frame, found)
     numbers = frame.drop(columns=list(levelled))
     refuse_text(numbers, of.source, way_out="the model was fitted on numbers there")
     _compare_signs(of, numbers, request.signs)
@@ -371,7 +382,7 @@ def model_table(of: NamedColumns, request: TableRequest) -> Table:
         table = Table(frame, y, [*frame], target, of.source, ids=found.get("ids"))
     else:
         table = _table(of.source, features, frame, found, y, request.blanks, request.not_filled)
-    return replace(table, notes=tuple(of.notes))
+    return replace(table, notes=(*of.notes, *notes))
 
 
 def _compare_signs(of: NamedColumns, numbers: Frame, signs: Sequence[str]) -> None:

@@ -149,7 +149,6 @@ def read_data(
         duplicates=duplicates,
         normalize_levels=normalize_levels,
     )
-    beside = Dialect(encoding=dialect.encoding, missing=dialect.missing, na_text=na_labels)
     if na_labels:
         dialect = replace(dialect, na_text=True)
     samples = open_source(source, dialect)
@@ -157,12 +156,18 @@ def read_data(
         if isinstance(samples, PlainMatrix):
             return checked(samples.table(request))
         return checked(training_table(samples, request))
-    named, others = _named(samples), _named(open_source(labels, beside))
+    named, others = _named(samples), _named(open_source(labels, _beside(dialect)))
     try:
         return checked(training_table(named, request, others))
     except DataError as error:
         hint = _swapped(named, others, request)
         raise DataError(f"{str(error)[:-1]}{hint}.") from None
+
+
+def _beside(dialect: Dialect) -> Dialect:
+    """That of a table of labels."""
+    same = ("encoding", "missing", "na_text")
+    return Dialect(**{name: getattr(dialect, name) for name in same})
 
 
 def _swapped(samples: NamedColumns, labels: NamedColumns, request: TableRequest) -> str:
@@ -198,14 +203,18 @@ def read_for_model(
     target: str | int | None = None,
     ignore: Sequence[str | int] = (),
     ids: str | int | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    unlabelled: str = "error",
     unseen: str = "error",
     normalize_levels: bool = False,
     duplicates: str = "error",
     dialect: Dialect = USUAL,
 ) -> Table:
-    """The columns that a model was fitted to, in its order, found by name, or as many; ``unseen``:
-    whether levels that are not known are refused ('error'), 'zero' in all features, or 'missing'.
-    What cells stood for in the training table holds here, too. DataError: columns are missing."""
+    """The columns that a model was fitted to, in its order, found by name, or as many; ``labels``:
+    as of `read_data`; ``unlabelled``: where some rows have a label, 'drop' leaves out others, or
+    else none has one; ``unseen``: whether levels that are not known are refused ('error'), 'zero'
+    in all features, or 'missing'. What cells stood for in the training table holds here, too.
+    DataError: columns are missing."""
     check_choice("unseen", unseen, ("error", "zero", "missing"))
     check_choice("duplicates", duplicates, DUPLICATES)
     kept = getattr(model, "table_options_", {})
@@ -231,6 +240,7 @@ def read_for_model(
         target=target,
         ignore=_several(ignore),
         ids=ids,
+        unlabelled=unlabelled,
         blanks=getattr(first, "fills_blanks", False),
         levels=levels,
         roles=getattr(model, "table_roles_", {}),
@@ -253,7 +263,8 @@ def read_for_model(
         if said:
             opened.notes.append(f"{source}: read as the training data were: {', '.join(said)}")
         known = replace(opened.dialect, missing=(*opened.dialect.missing, *codes))
-        table = model_table(replace(opened, dialect=known), wanted)
+        beside = None if labels is None else _named(open_source(labels, _beside(dialect)))
+        table = model_table(replace(opened, dialect=known), wanted, beside)
     else:
         if codes:
             untold = [f"{source}: a matrix is read without {listed(codes, quote=False)} (missing=)"]
