@@ -153,7 +153,8 @@ def form_of(estimator: Estimator) -> ModelForm:
 
 
 def _check_finite(value: Any, name: str) -> None:
-    numbers = value.data if sp.issparse(value) else value
+    is_sparse: bool = sp.issparse(value)
+    numbers = value.data if is_sparse else value
     if numbers.dtype.kind == "f":
         demand(bool(np.isfinite(numbers).all()), f"{name!r} must be finite numbers")
         wide = numbers.dtype.itemsize in _FLOAT_BYTES
