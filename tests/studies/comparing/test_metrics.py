@@ -130,3 +130,10 @@ def test_samples_count_as_often_as_they_are_independent() -> None:
     # as many equal weights have a mean of the same variance
     weighted = independent_samples(codes, np.array([1.0, 1, 1, 10, 1e-9, 1e-9]), None)
     np.testing.assert_allclose(weighted, [3, 1])
+
+
+def test_decision_values_that_are_no_numbers_have_no_curve() -> None:
+    codes, scores = np.array([0, 1, 0, 1]), np.array([0.1, np.nan, 0.2, 0.3])
+    held = HeldOutPredictions(codes, codes, np.array(["a", "b"]), scores)
+    with pytest.raises(ValueError, match="roc_auc: decision values must be finite"):
+        metric_of("roc_auc")(held)

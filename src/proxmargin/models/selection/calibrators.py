@@ -10,10 +10,9 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, log_expit, log_softmax, logit, softmax
 from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 
 from proxmargin.compiled.rounding import EPS
 from proxmargin.models.fitting.base import MarginEstimator
@@ -23,11 +22,8 @@ Codes = NDArray[np.intp]
 Map = Callable[[Array], Array]
 """From scores to log-odds of the second class."""
 
-NO_PENALTY = 1e12  # inverse strength of scikit-learn's ridge: none at the accuracy of its solver
-# inverse strength of the ridge of the multinomial map, on scores of unit scale
-MATRIX_STRENGTH = 1.0
-FIT_TOLERANCE = 1e-8  # of its gradient
-FIT_ITERATIONS = 1000  # of a map with a few parameters
+MATRIX_RIDGE = 1.0  # strength of that of the multinomial map, on scores of unit scale
+FIT_TOLERANCE = 1e-9  # of the gradient of a mean log-loss
 # range of the logarithm of the factor on scores of unit scale
 LOG_FACTORS = (-10.0, 10.0)
 SURE = EPS  # probabilities nearer to 0 or 1 have these log-odds
@@ -144,22 +140,49 @@ def _smoothed_targets(codes: Codes, weights: Array, count: int) -> Array:
 
 
 def _regression(
-    strength: float, features: Array, targets: Array, weights: Array
-) -> LogisticRegression:
-    """Logistic regression on probabilities: each row counts for every class."""
-    count = targets.shape[1]
-    rows = np.vstack([features] * count)
-    labels = np.repeat(np.arange(count), features.shape[0])
-    shares = (weights[:, None] * targets).T.ravel()
-    model = LogisticRegression(C=strength, tol=FIT_TOLERANCE, max_iter=FIT_ITERATIONS)
-    return model.fit(rows, labels, shares)
+    ridge: float, features: Array, targets: Array, weights: Array
+) -> tuple[Array, Array]:
+    """Coefficients, (n_classes, n_features), and intercepts of multinomial logistic regression on
+    probabilities, by Newton steps in a trust region."""
+    rows = np.column_stack([features, np.ones(len(features))])
+    shares = (weights / weights.sum())[:, None]
+    penalty = np.append(np.full(features.shape[1], ridge), 0.0) / weights.sum()
+
+    def objective(point: Array) -> tuple[float, Array]:
+        coef = point.reshape(targets.shape[1], -1)
+        logs = log_softmax(rows @ coef.T, axis=1)
+        gradient = (shares * (np.exp(logs) - targets)).T @ rows + penalty * coef
+        value = 0.5 * np.sum(penalty * coef**2) - np.sum(shares * targets * logs)
+        return value, gradient.ravel()
+
+    def curvature(point: Array, direction: Array) -> Array:
+        coef, moved = (each.reshape(targets.shape[1], -1) for each in (point, direction))
+        chances = softmax(rows @ coef.T, axis=1)
+        spread = chances * (rows @ moved.T)
+        spread -= chances * spread.sum(axis=1, keepdims=True)
+        return np.asarray((shares * spread).T @ rows + penalty * moved).ravel()
+
+    start = np.zeros(targets.shape[1] * rows.shape[1])
+    options = {"gtol": FIT_TOLERANCE}
+    found = minimize(
+        objective, start, jac=True, hessp=curvature, method="trust-ncg", options=options
+    ).x.reshape(targets.shape[1], -1)
+    return found[:, :-1], found[:, -1]
+
+
+def _log_odds_fit(features: Array, targets: Array, weights: Array) -> tuple[Array, float]:
+    """Coefficients and shift of the log-odds of the second of two classes, without a penalty."""
+    (coef,), (shift,) = (
+        np.diff(each, axis=0) for each in _regression(0.0, features, targets, weights)
+    )
+    return coef, float(shift)
 
 
 def _platt(scores: Array, second: Mask, weights: Array) -> SigmoidLogOdds:
     """Platt's sigmoid ``1 / (1 + exp(-(a s + b)))``, fitted to his smoothed targets."""
     targets = _smoothed_targets(second.astype(np.intp), weights, 2)
-    fitted = _regression(NO_PENALTY, scores[:, None], targets, weights)
-    return SigmoidLogOdds(float(fitted.coef_[0, 0]), float(fitted.intercept_[0]))
+    (slope,), shift = _log_odds_fit(scores[:, None], targets, weights)
+    return SigmoidLogOdds(float(slope), shift)
 
 
 @dataclass(frozen=True)
@@ -180,8 +203,8 @@ def _sigmoid(scores: Array, codes: Codes, weights: Array) -> Calibrator:
         return TwoClassMap(_platt(scores, codes == 1, weights))
     targets = _smoothed_targets(codes, weights, scores.shape[1])
     factor = _best_factor(scores, targets, weights)
-    model = _regression(MATRIX_STRENGTH, factor * scores, targets, weights)
-    return MultinomialMap((*(factor * model.coef_),), model.intercept_)
+    coef, intercept = _regression(MATRIX_RIDGE, factor * scores, targets, weights)
+    return MultinomialMap((*(factor * coef),), intercept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,13 +268,13 @@ def _beta(scores: Array, second: Mask, weights: Array) -> Map:
     features = np.column_stack([log_expit(logits), -log_expit(-logits)])
     kept = np.array([True, True])
     targets = _smoothed_targets(second.astype(np.intp), weights, 2)
-    fitted = _regression(NO_PENALTY, features, targets, weights)
-    if (fitted.coef_[0] < 0).any():  # the other alone, as its authors do
-        kept = np.arange(2) != int(np.argmin(fitted.coef_[0]))
-        fitted = _regression(NO_PENALTY, features[:, kept], targets, weights)
+    found, shift = _log_odds_fit(features, targets, weights)
+    if (found < 0).any():  # the other alone, as its authors do
+        kept = np.arange(2) != int(np.argmin(found))
+        found, shift = _log_odds_fit(features[:, kept], targets, weights)
     coef = np.zeros(2)
-    coef[kept] = np.maximum(fitted.coef_[0], 0.0)
-    return BetaLogOdds(first, coef, float(fitted.intercept_[0]))
+    coef[kept] = np.maximum(found, 0.0)
+    return BetaLogOdds(first, coef, shift)
 
 
 @dataclass(frozen=True, eq=False)

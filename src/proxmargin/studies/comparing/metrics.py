@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import check_scoring, get_scorer_names, roc_auc_score
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils.metaestimators import available_if
 
 from proxmargin.compiled.rounding import EPS, SCORE_ROUNDING, levels, score_levels
@@ -99,27 +99,30 @@ def _matthews(held_out: HeldOutPredictions) -> float:
 
 def _roc_auc(held_out: HeldOutPredictions) -> float:
     """Of two classes by the score; of more the mean of one against the rest, by probabilities."""
-    count = held_out.classes.size
+    count, scores, shares = held_out.classes.size, held_out.scores, held_out.probabilities
     if np.unique(held_out.codes).size < count:
         return np.nan
     if count > 2:
-        if held_out.probabilities is None:
+        if shares is None:
             return np.nan
-        columns = held_out.probabilities.T
-        ranked = [levels(column, SCORE_ROUNDING * column) for column in columns]
-        each = [_auc(held_out.codes == k, column, held_out) for k, column in enumerate(ranked)]
-        return float(np.mean(each))
-    scores = held_out.scores
-    if scores is None and held_out.probabilities is not None:
-        scores = held_out.probabilities[:, 1]
+        ranked = levels(shares.T, SCORE_ROUNDING * shares.T)
+        return float(np.mean([_auc(held_out, k, ranks) for k, ranks in enumerate(ranked)]))
+    if scores is None and shares is not None:
+        scores = shares[:, 1]
     if scores is None:
         return np.nan
-    finite = np.isfinite(scores).all()  # the metric itself refuses others
-    return _auc(held_out.codes == 1, score_levels(scores) if finite else scores, held_out)
+    if not np.isfinite(scores).all():
+        raise ValueError("roc_auc: decision values must be finite numbers")
+    return _auc(held_out, 1, score_levels(scores))
 
 
-def _auc(positive: NDArray[np.bool_], scores: Values, held_out: HeldOutPredictions) -> float:
-    return float(roc_auc_score(positive, scores, sample_weight=held_out.weights))
+def _auc(held_out: HeldOutPredictions, of: int, ranked: NDArray[np.intp]) -> float:
+    """The share of pairs of a row of the class and one of another in which the first has the higher
+    level, equal levels counting half; scikit-learn's takes a hundred times as long for few rows."""
+    weights = np.ones(ranked.size) if held_out.weights is None else held_out.weights
+    own = weights * (held_out.codes == of)
+    members, rest = np.bincount(ranked, own), np.bincount(ranked, weights - own)
+    return float(members @ (np.cumsum(rest) - rest / 2) / (members.sum() * rest.sum()))
 
 
 def _log_loss(held_out: HeldOutPredictions) -> float:
