@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.utils.metaestimators import available_if
 
 from proxmargin.compiled.rounding import EPS, SCORE_ROUNDING, levels, score_levels
 from proxmargin.data.inputs.kinds import Features, Labels
@@ -194,45 +192,27 @@ def metric_of(scoring: object, parameter: str = "scoring") -> Metric:
             f"{', '.join(map(repr, METRICS))}, and the names of scikit-learn's scorers of "
             "classifiers, such as 'f1_macro'"
         )
-    by_name = isinstance(scoring, str)
-    return Metric(
-        name,
-        name.replace("_", " "),
-        _Asked(name, scorer, rows=not by_name),
-        probabilities_from=2,
-        needs_rows=not by_name,
-    )
+    rows = not isinstance(scoring, str)
+    of = partial(_asked, name, scorer, rows)
+    return Metric(name, name.replace("_", " "), of, probabilities_from=2, needs_rows=rows)
 
 
 def _negative(metric: Metric, held_out: HeldOutPredictions) -> float:
     return -metric(held_out)
 
 
-@dataclass(frozen=True)
-class _Asked:
+def _asked(
+    name: str, scorer: Callable[..., float], rows: bool, held_out: HeldOutPredictions
+) -> float:
     """A scorer of scikit-learn, which is shown the predictions as if they were a model."""
-
-    name: str
-    scorer: Callable[..., float]
-    rows: bool
-
-    def __call__(self, held_out: HeldOutPredictions) -> float:
-        weights = {} if held_out.weights is None else {"sample_weight": held_out.weights}
-        X = held_out.X if self.rows else np.zeros((held_out.codes.size, 1))
-        model = _Answers(held_out)
-        try:
-            return float(self.scorer(model, X, held_out.classes[held_out.codes], **weights))
-        except (AttributeError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"scoring={self.name!r} cannot be computed from predictions: {error}"
-            ) from error
-
-
-def _has(name: str) -> Callable[[Any], bool]:
-    def has(answers: Any) -> bool:
-        return answers.held_out is None or getattr(answers.held_out, name) is not None
-
-    return has
+    weights = {} if held_out.weights is None else {"sample_weight": held_out.weights}
+    X = held_out.X if rows else np.zeros((held_out.codes.size, 1))
+    try:
+        return float(scorer(_Answers(held_out), X, held_out.classes[held_out.codes], **weights))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"scoring={name!r} cannot be computed from predictions: {error}"
+        ) from error
 
 
 class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -240,32 +220,21 @@ class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(self, held_out: HeldOutPredictions | None = None) -> None:
         self.held_out = held_out
+        if held_out is None:
+            return
+        self.classes_ = held_out.classes
+        answers = {
+            "predict": held_out.classes[held_out.labels],
+            "decision_function": held_out.scores,
+            "predict_proba": held_out.probabilities,
+        }
+        for name, answer in answers.items():
+            if answer is not None:
+                setattr(self, name, method := lambda X, answer=answer: answer)
+                method.__name__ = name  # which scikit-learn reads
 
     def fit(self, X: Features, y: Labels) -> _Answers:
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    @property
-    def classes_(self) -> Values:
-        return self._known.classes
-
-    @property
-    def _known(self) -> HeldOutPredictions:
-        assert self.held_out is not None
-        return self.held_out
-
-    def predict(self, X: Features) -> Values:
-        return np.asarray(self.classes_[self._known.labels])
-
-    @available_if(_has("scores"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Features) -> Array | None:
-        return self._known.scores
-
-    @available_if(_has("probabilities"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Features) -> Array | None:
-        return self._known.probabilities
 
 
 UNSEEN = 1.0  # row: added to those on which two models differ (Agresti and Min 2005: half to each)

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from threading import Thread, current_thread, main_thread
@@ -264,9 +264,7 @@ def compare(
     card = data_card(seen.X, seen.y, None if seen.names is None else seen.names.tolist())
     setup = setup_of(protocol, shown, splits, candidates, judges, name, card, notes)
     kept = None if run_dir is None else _directory(run_dir, tasks, data, judges, setup, cv)
-    comparison = Performance(
-        tasks, data, judges, setup, kept, n_jobs, progress, time_limit
-    ).performed()
+    comparison = _finished(tasks, data, judges, setup, kept, n_jobs, progress, time_limit)
     for message in dict.fromkeys(m for outcome in comparison.outcomes for m in outcome.messages):
         warnings.warn(message, UserWarning, stacklevel=users_level())
     tally = comparison.tally
@@ -346,92 +344,79 @@ class _Settings:
         return self.settings
 
 
-@dataclass
-class Performance:
-    """Performs the tasks that are not finished."""
+def _finished(
+    tasks: Sequence[FoldTask],
+    data: LabelledRows,
+    metrics: Sequence[Metric],
+    setup: Setup,
+    kept: RunDirectory | None,
+    n_jobs: int | None,
+    progress: bool,
+    time_limit: float | None,
+) -> Comparison:
+    """The comparison, of what is done and what is not yet, in the order of completion."""
+    from joblib import Parallel, delayed
 
-    tasks: Sequence[FoldTask]
-    data: LabelledRows
-    metrics: Sequence[Metric]
-    setup: Setup
-    kept: RunDirectory | None
-    n_jobs: int | None
-    progress: bool
-    time_limit: float | None
-
-    def performed(self) -> Comparison:
-        """The comparison, of what is done and what is not yet."""
-        with nullcontext(self.setup) if self.kept is None else self.kept.opened() as setup:
-            done = {} if self.kept is None else dict(self.kept.outcomes)
-            ending = self._finish(done)
-            outcomes = [done[task.key] for task in self.tasks if task.key in done]
-            return Comparison(setup, outcomes, ending, self.kept.notes if self.kept else ())
-
-    def _finish(self, done: dict[tuple[str, int], Outcome]) -> ComparisonEnding:
-        """Take in the outcomes in the order of completion; how that ended."""
+    me, carried, ending = os.getpid(), Carried(data), ComparisonEnding.COMPLETE
+    # one by one, so that nothing is lost at an interruption and limits of time hold
+    parallel = Parallel(
+        n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
+    )
+    with nullcontext(setup) if kept is None else kept.opened() as setup:
+        done = {} if kept is None else dict(kept.outcomes)
         # a model of another library is in no file: it is to be fitted again
         whole = {k for k, o in done.items() if o.fold is not None or o.estimator is not None}
-        missing = [task for task in self.tasks if task.key not in whole]
-        total = len(self.tasks)
+        missing = [task for task in tasks if task.key not in whole]
         try:
-            with ProgressBar("compare", total, shown=self.progress) as shown:
-                shown.skip(total - len(missing))
-                for outcome in self._running(missing, shown):
-                    self._take(outcome, done)
+            with ProgressBar("compare", len(tasks), shown=progress) as shown:
+                shown.skip(len(tasks) - len(missing))
+                begun = _in_time(missing, time_limit, setup.protocol.folds, shown)
+                for outcome in parallel(
+                    delayed(_performed)(me, task, carried, metrics) for task in begun
+                ):
+                    _name_features(outcome.estimator, data.names)
+                    first = done.get(outcome.key)  # of which only the model was missing
+                    done[outcome.key] = (
+                        outcome if first is None else replace(first, estimator=outcome.estimator)
+                    )
+                    if first is None and kept is not None:
+                        kept.add(outcome)
                     shown.advance()
         except (KeyboardInterrupt, BrokenExecutor) as error:
             if not done:
                 raise
             died = isinstance(error, BrokenExecutor)
-            return ComparisonEnding.WORKER_DIED if died else ComparisonEnding.INTERRUPTED
-        complete = all(task.key in done for task in self.tasks)
-        return ComparisonEnding.COMPLETE if complete else ComparisonEnding.TIME_LIMIT
+            ending = ComparisonEnding.WORKER_DIED if died else ComparisonEnding.INTERRUPTED
+        else:
+            if not all(task.key in done for task in tasks):
+                ending = ComparisonEnding.TIME_LIMIT
+        outcomes = [done[task.key] for task in tasks if task.key in done]
+        return Comparison(setup, outcomes, ending, kept.notes if kept else ())
 
-    def _take(self, outcome: Outcome, done: dict[tuple[str, int], Outcome]) -> None:
-        estimator = outcome.estimator
-        if estimator is not None and self.data.names is not None:
-            # the fits saw plain arrays; the final ones get the names of the caller's columns
-            whole = isinstance(estimator, Preprocessed)
-            with suppress(AttributeError):  # of a pipeline, which asks its first step
-                first = estimator.transformer if whole else estimator
-                first.feature_names_in_ = self.data.names
-        known = done.get(outcome.key)
-        if known is not None:  # only its model was missing, which no file holds
-            done[outcome.key] = replace(known, estimator=estimator)
+
+def _name_features(estimator: Estimator | None, names: Values | None) -> None:
+    """The fits saw plain arrays; the final ones get the names of the caller's columns."""
+    if estimator is not None and names is not None:
+        whole = isinstance(estimator, Preprocessed)
+        with suppress(AttributeError):  # of a pipeline, which asks its first step
+            (estimator.transformer if whole else estimator).feature_names_in_ = names
+
+
+def _in_time(
+    tasks: Iterable[FoldTask], limit: float | None, folds: int, shown: ProgressBar
+) -> Iterator[FoldTask]:
+    """The tasks until the time limit, and the first in any case; shows what begins."""
+    started = time.perf_counter()
+    for number, task in enumerate(tasks):
+        if number and limit is not None and time.perf_counter() - started > limit:
             return
-        done[outcome.key] = outcome
-        if self.kept is not None:
-            self.kept.add(outcome)
-
-    def _running(self, tasks: Iterable[FoldTask], shown: ProgressBar) -> Iterator[Outcome]:
-        from joblib import Parallel, delayed
-
-        # one by one, so that nothing is lost at an interruption and limits of time hold
-        parallel = Parallel(
-            n_jobs=self.n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
-        )
-        me, carried = os.getpid(), Carried(self.data)
-        outcomes: Iterator[Outcome] = parallel(
-            delayed(_performed)(me, task, carried, self.metrics)
-            for task in self._in_time(tasks, shown)
-        )
-        return outcomes
-
-    def _in_time(self, tasks: Iterable[FoldTask], shown: ProgressBar) -> Iterator[FoldTask]:
-        """The tasks until the time limit, and the first in any case; shows what begins."""
-        limit = np.inf if self.time_limit is None else self.time_limit
-        folds = self.setup.protocol.folds
-        started = time.perf_counter()
-        for number, task in enumerate(tasks):
-            if number and time.perf_counter() - started > limit:
-                return
-            label = "all samples"
-            if task.fold is not None:
-                repeat, fold = divmod(task.fold, folds)
-                again = f" (repeat {repeat + 1})" if repeat else ""
-                label = f"fold {fold + 1} of {folds}{again}"
-            shown.starts(f"{task.candidate.name}, {label}")
-            yield task
+        label = "all samples"
+        if task.fold is not None:
+            repeat, fold = divmod(task.fold, folds)
+            again = f" (repeat {repeat + 1})" if repeat else ""
+            label = f"fold {fold + 1} of {folds}{again}"
+        shown.starts(f"{task.candidate.name}, {label}")
+        yield task
 
 
 def tasks_of(

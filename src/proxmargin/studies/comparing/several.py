@@ -275,41 +275,30 @@ def compare_several(
         if others:
             names = ", ".join([metric, *others])
             raise ValueError(f"comparisons are ordered by several metrics: {names}; give metric=")
-    larger = _agreed_direction(facts, metric)
-    means = {name: _means(each, metric) for name, each in facts.items()}
-    models = list(dict.fromkeys(model for found in means.values() for model in found))
-    rows = [[found.get(model, np.nan) for model in models] for found in means.values()]
-    scores = np.array(rows, dtype=np.float64).reshape(len(means), len(models))
-    found = _judged(scores, models, list(facts), metric, larger, check_fraction("alpha", alpha))
-    own = tuple(f"{name}: {note}" for name, each in facts.items() for note in each.get("notes", ()))
-    return replace(found, notes=(*found.notes, *own))
-
-
-def _judged(
-    scores: Floats,
-    models: Sequence[str],
-    datasets: Sequence[str],
-    metric: str,
-    larger: bool,
-    alpha: float,
-) -> SeveralComparisons:
-    """The tests of a table, (n_datasets, n_models)."""
-    complete, ranks = np.isfinite(scores).all(axis=0), np.full(len(models), np.nan)
+    larger, alpha = _agreed_direction(facts, metric), check_fraction("alpha", alpha)
+    means = [_means(each, metric) for each in facts.values()]
+    models = list(dict.fromkeys(model for found in means for model in found))
+    scores = np.array([[found.get(model, np.nan) for found in means] for model in models])
+    scores = scores.reshape(len(models), len(means))
+    complete, ranks = np.isfinite(scores).all(axis=1), np.full(len(models), np.nan)
     if complete.any():
-        ranks[complete] = ScoreTable(scores[:, complete], ()).ranks(larger).mean(axis=0)
+        ranks[complete] = ScoreTable(scores[complete].T, ()).ranks(larger).mean(axis=0)
     order = np.argsort(ranks, kind="stable")  # NaN last
-    names, count = tuple(models[each] for each in order), int(complete.sum())
-    kept, tested = names[:count], scores[:, order[:count]]
-    tests: tuple[Friedman | None, Nemenyi | None] = (None, None)
+    names, scores, count = tuple(models[each] for each in order), scores[order], complete.sum()
+    tested, tests = scores[:count].T, (None, None)
     if min(tested.shape) > 1:
-        tests = (
-            replace(friedman(tested, higher_is_better=larger), names=kept),
-            replace(nemenyi(tested, alpha=alpha, higher_is_better=larger), names=kept),
+        tests = tuple(
+            replace(test, names=names[:count])
+            for test in (
+                friedman(tested, higher_is_better=larger),
+                nemenyi(tested, alpha=alpha, higher_is_better=larger),
+            )
         )
+    own = (f"{name}: {note}" for name, each in facts.items() for note in each.get("notes", ()))
     return SeveralComparisons(
         models=names,
-        datasets=tuple(datasets),
-        scores=np.ascontiguousarray(scores[:, order].T),
+        datasets=tuple(facts),
+        scores=scores,
         metric=metric,
         larger_is_better=larger,
         alpha=alpha,
@@ -317,14 +306,14 @@ def _judged(
         average_ranks=ranks[order],
         friedman=tests[0],
         nemenyi=tests[1],
-        notes=tuple(_notes(scores[:, order[count:]], names[count:], datasets)),
+        notes=(*_notes(scores[count:], names[count:], list(facts)), *own),
     )
 
 
 def _notes(scores: Floats, missing: Sequence[str], datasets: Sequence[str]) -> Iterator[str]:
     """What is missing, and what so many data sets can tell."""
-    for name, column in zip(missing, scores.T, strict=True):
-        where = [each for each, score in zip(datasets, column, strict=True) if np.isnan(score)]
+    for name, row in zip(missing, np.isnan(scores), strict=True):
+        where = [each for each, absent in zip(datasets, row, strict=True) if absent]
         yield f"{name} has no score on {', '.join(where)}, and no rank"
     if len(datasets) < FEW_SETS:
         yield (
