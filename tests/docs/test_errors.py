@@ -113,9 +113,6 @@ PROVOKED = {
     "estimator must have a decision_function": (
         lambda: pm.CalibratedMargin(pm.CalibratedMargin(pm.SVC())).fit(X, Y)
     ),
-    "groups hold samples of one class each: no other labeling is possible": (
-        lambda: pm.permutation_test(pm.DWD(), X, Y, groups=Y)
-    ),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -285,10 +286,21 @@ def test_data_that_are_not_finite_are_refused_by_row() -> None:
         permutation_test(DWD(), X, y)
 
 
-def test_groups_of_one_class_leave_nothing_to_permute() -> None:
-    X, y = noise()
-    with pytest.raises(ValueError, match="no other labeling"):
-        permutation_test(DWD(), X, y, groups=(y == "a").astype(int))
+def test_groups_of_one_class_each_exchange_their_labels_as_wholes() -> None:
+    rng = np.random.default_rng(4)
+    groups = rng.permutation(np.repeat(np.arange(6), [1, 2, 3, 1, 2, 3]))
+    of_group = np.array([0, 1, 0, 1, 0, 1])
+    X = rng.standard_normal((groups.size, 4)) + of_group[groups][:, None]
+    test = permutation_test(DWD(), X, of_group[groups], groups=groups, n_permutations=50)
+    assert test.exact
+    assert test.n_permutations == comb(6, 3)
+    own = []
+    for members in combinations(range(6), 3):
+        labels = np.isin(groups, members)
+        direction = DWD().fit(X, labels).coef_[0]
+        along = X @ direction / np.linalg.norm(direction)
+        own.append(along[labels].mean() - along[~labels].mean())
+    assert test.pvalue == np.mean(np.array(own) >= test.statistic * (1 - 1e-6))
 
 
 def test_an_exact_p_value_counts_the_given_labels_whatever_the_solver_draws() -> None:

@@ -274,7 +274,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
                 ),
                 (arguments.permutations, arguments.permute),
             )
-    except ValueError as error:  # weights, or groups of one class each: the rest is for publication
+    except ValueError as error:  # such as weights: the rest is for publication
         warnings.warn(f"no permutation test: {error}", UserWarning, stacklevel=2)
     digest = folder.digest_of(table.source, table.X, table.y)
     for model in found.models_.values():

@@ -1,4 +1,4 @@
-"""Rearrangements of labels within groups, and how far apart two classes are on a direction."""
+"""Rearrangements of labels within groups, or of whole groups, and how far apart two classes are on a direction."""
 
 from __future__ import annotations
 
@@ -70,17 +70,25 @@ class Labelings:
     """The permutations of a test: all different ones, if there are no more than were asked for."""
 
     codes: Codes  # (n_samples,), the given labels
-    groups: Codes  # (n_samples,), within which labels change places
+    # (n_samples,), within which labels change places; where each is of one class, as the samples of
+    # a patient often are, groups change theirs as wholes
+    groups: Codes
     asked: int
     seed: int
 
-    def __post_init__(self) -> None:
-        if self.distinct == 1:
-            raise ValueError("groups hold samples of one class each: no other labeling is possible")
+    @cached_property
+    def units(self) -> tuple[Codes, Codes, Codes]:
+        """Labels that change places, the groups within which they do, and whose label each sample
+        has."""
+        samples = np.arange(self.codes.size)
+        if count_labelings(self.codes, self.groups, 1) > 1:
+            return self.codes, self.groups, samples
+        first = np.unique(self.groups, return_index=True)[1]
+        return self.codes[first], np.zeros_like(first), self.groups
 
     @cached_property
     def distinct(self) -> int:
-        return count_labelings(self.codes, self.groups, self.asked)
+        return count_labelings(*self.units[:2], self.asked)
 
     @property
     def exact(self) -> bool:
@@ -93,9 +101,11 @@ class Labelings:
 
     def others(self, block: int) -> Iterator[Codes]:
         """These, (n_samples, at most ``block``) at a time if they are drawn."""
+        *labels, owners = self.units
         if self.exact:
-            return iter([all_labelings(self.codes, self.groups)[:, 1:]])
-        return drawn_labelings(self.codes, self.groups, self.asked, self.seed, block)
+            return iter([all_labelings(*labels)[owners, 1:]])
+        drawn = drawn_labelings(*labels, self.asked, self.seed, block)
+        return (each[owners] for each in drawn)
 
 
 def _arranged(labels: Codes) -> Iterator[Codes]:

@@ -178,8 +178,9 @@ def permutation_test(
     n_permutations : int >= 1, default 1000
         If there are no more different labelings than this, each is taken once: an exact test.
     groups : (n_samples,), optional
-        Labels are permuted within each group only: pairs, batches, centres. Splitters get them too,
-        and with metadata routing estimators that ask for them.
+        Labels are permuted within each group only: pairs, batches, centres. Where each is of one
+        class, as the samples of a patient, groups exchange their labels as wholes. Splitters get
+        them too, and with metadata routing estimators that ask for them.
     cv : int or splitter, default 5
         Folds of held-out scores: a number means stratified, shuffled ones, and of whole groups
         where there are groups. Every training part has to hold all classes, of permuted labels too.
@@ -199,9 +200,8 @@ def permutation_test(
     ------
     ValueError
         Invalid parameters or data, named in the message; one class, or more than two for a
-        statistic of projections; groups of one class each, so that there is no other labeling;
-        folds that train on some classes only; a statistic that is not finite, or of probabilities
-        that the estimator does not have.
+        statistic of projections; folds that train on some classes only; a statistic that is not
+        finite, or of probabilities that the estimator does not have.
     TypeError
         The estimator is no classifier.
 
