@@ -1,4 +1,4 @@
-"""Rearrangements of labels within groups, or of whole groups, and how far apart two classes are on a direction."""
+"""Rearrangements of labels within or of groups, and how far apart classes are on a direction."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ class Labelings:
 
     def others(self, block: int) -> Iterator[Codes]:
         """These, (n_samples, at most ``block``) at a time if they are drawn."""
-        *labels, owners = self.units
+        codes, groups, owners = self.units
         if self.exact:
-            return iter([all_labelings(*labels)[owners, 1:]])
-        drawn = drawn_labelings(*labels, self.asked, self.seed, block)
+            return iter([all_labelings(codes, groups)[owners, 1:]])
+        drawn = drawn_labelings(codes, groups, self.asked, self.seed, block)
         return (each[owners] for each in drawn)
 
 

@@ -16,7 +16,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from proxmargin.compiled.rounding import EPS
 from proxmargin.models.fitting.base import MarginEstimator
-from proxmargin.runtime.types import Array, Estimator, Mask
+from proxmargin.runtime.types import Array, Estimator, Mask, Record
 
 Codes = NDArray[np.intp]
 Map = Callable[[Array], Array]
@@ -162,11 +162,10 @@ def _regression(
         spread -= chances * spread.sum(axis=1, keepdims=True)
         return np.asarray((shares * spread).T @ rows + penalty * moved).ravel()
 
+    how: Record = {"jac": True, "hessp": curvature, "method": "trust-ncg"}
     start = np.zeros(targets.shape[1] * rows.shape[1])
-    options = {"gtol": FIT_TOLERANCE}
-    found = minimize(
-        objective, start, jac=True, hessp=curvature, method="trust-ncg", options=options
-    ).x.reshape(targets.shape[1], -1)
+    best = minimize(objective, start, options={"gtol": FIT_TOLERANCE}, **how)
+    found = best.x.reshape(targets.shape[1], -1)
     return found[:, :-1], found[:, -1]
 
 

@@ -284,29 +284,27 @@ def compare_several(
     if complete.any():
         ranks[complete] = ScoreTable(scores[complete].T, ()).ranks(larger).mean(axis=0)
     order = np.argsort(ranks, kind="stable")  # NaN last
-    names, scores, count = tuple(models[each] for each in order), scores[order], complete.sum()
-    tested, tests = scores[:count].T, (None, None)
+    ranked, scores, count = tuple(models[each] for each in order), scores[order], complete.sum()
+    kept, tested = ranked[:count], scores[:count].T
+    tests: tuple[Friedman | None, Nemenyi | None] = (None, None)
     if min(tested.shape) > 1:
-        tests = tuple(
-            replace(test, names=names[:count])
-            for test in (
-                friedman(tested, higher_is_better=larger),
-                nemenyi(tested, alpha=alpha, higher_is_better=larger),
-            )
+        tests = (
+            replace(friedman(tested, higher_is_better=larger), names=kept),
+            replace(nemenyi(tested, alpha=alpha, higher_is_better=larger), names=kept),
         )
     own = (f"{name}: {note}" for name, each in facts.items() for note in each.get("notes", ()))
     return SeveralComparisons(
-        models=names,
+        models=ranked,
         datasets=tuple(facts),
         scores=scores,
         metric=metric,
         larger_is_better=larger,
         alpha=alpha,
-        left_out=names[count:],
+        left_out=ranked[count:],
         average_ranks=ranks[order],
         friedman=tests[0],
         nemenyi=tests[1],
-        notes=(*_notes(scores[count:], names[count:], list(facts)), *own),
+        notes=(*_notes(scores[count:], ranked[count:], list(facts)), *own),
     )
 
 
