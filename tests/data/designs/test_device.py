@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import proxmargin as pm
-from proxmargin.data.designs.blocks.device import DeviceDesign
-from proxmargin.data.inputs.beyond_memory import namespace_of
+from proxmargin.data.designs.blocks.device import DeviceDesign, namespace_of
 from tests.shared_data import clouds
 
 MODELS = {
@@ -101,3 +100,55 @@ def test_bad_data_on_the_device_are_refused(library: str) -> None:
         pm.HuberizedSVC().fit(on_device(library, np.ones((4, 2), dtype=np.int64)), y[:4])
     with pytest.raises(ValueError, match="one label a row"):
         pm.HuberizedSVC().fit(on_device(library, np.ones((4, 2))), y)
+
+
+def like(module: str, **facts: object) -> Any:
+    """What is known of an array of a library that is not here."""
+    kind = type("Array", (), {"__module__": module, "shape": (50, 3), "ndim": 2, **facts})
+    return kind()
+
+
+@pytest.mark.parametrize(
+    ("array", "advice"),
+    [
+        (like("torch", dtype="torch.float16"), r"got torch.float16: give X.to\(torch.float32\)"),
+        (like("torch", dtype="torch.bfloat16"), r"bfloat16: give X.to\(torch.float32\)"),
+        (like("torch", dtype="torch.int64"), r"int64: give X.to\(torch.float64\)"),
+        (like("cupy", dtype="float16", astype=None), r"float16: give X.astype\('float32'\)"),
+        (like("cupy", dtype="bool", astype=None), r"bool: give X.astype\('float64'\)"),
+        (like("torch", dtype="torch.complex64"), r"got torch.complex64(?!: give)"),
+        (like("torch", dtype="torch.float32", layout="torch.sparse_csr"), r"sparse_csr.*csr_array"),
+        (like("cupyx.scipy.sparse._csr", dtype="float64", todense=None), r"SciPy, X.get\(\)"),
+        (like("jax.experimental.sparse.bcoo", dtype="float32", todense=None), r"X.todense\(\)"),
+    ],
+)
+def test_what_to_type_for_arrays_that_no_device_computes_with(array: Any, advice: str) -> None:
+    _, y = clouds(50, 3)
+    model = pm.LogisticRegression()
+    with pytest.raises(ValueError, match=advice):
+        model.fit(array, y)
+    model.fit(*clouds(50, 3))
+    with pytest.raises(ValueError, match=advice):
+        model.predict(array)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_product_of_a_multiple_of_the_swept_dual_point_needs_no_pass(rng, sign: float) -> None:
+    X, dual = rng.standard_normal((20_000, 3)), rng.standard_normal(20_000)
+    dual[::7] = 0.0
+    for swept in (dual, np.maximum(sign * dual, 0.0) * sign):
+        design = DeviceDesign(X, np)
+        sides = np.stack([np.maximum(swept, 0.0), np.minimum(swept, 0.0)], axis=1)
+        design._known = swept, X.T @ sides
+        asked = np.where(swept > 0.0, 0.3, 0.7) * swept
+        np.testing.assert_allclose(design.adjoint(asked[:, None])[:, 0], X.T @ asked, atol=1e-11)
+        assert design.counter.passes == 0.0
+        for place in (0, 1, 10_001, 19_999):
+            other = asked.copy()
+            other[place] += 1e-3
+            np.testing.assert_allclose(
+                design.adjoint(other[:, None])[:, 0], X.T @ other, atol=1e-11
+            )
+        assert design.counter.passes == 4.0
+        asked[3] = np.nan
+        assert np.isnan(design.adjoint(asked[:, None])).all()

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
@@ -28,6 +29,7 @@ from proxmargin import (
     SparseLogisticRegression,
 )
 from proxmargin.optimality.problem import Point
+from proxmargin.runtime.interrupts import interrupts
 from proxmargin.runtime.threads import quiet_threads
 from proxmargin.solvers.loop.minimize import minimize
 from proxmargin.solvers.loop.run import Run
@@ -66,6 +68,19 @@ def test_an_interrupted_fit_keeps_the_model_found_so_far(solver) -> None:
     assert history.best is not None
     assert model.score(X, Y) >= 0.6
     np.testing.assert_allclose(history.best.coef[:, 0], model.coef_[0])
+
+
+@pytest.mark.parametrize("model", [HuberizedSVC(), SVC(), DWD()])
+def test_a_signal_after_convergence_does_not_say_that_it_ended_the_fit(model) -> None:
+    def kill(report) -> None:
+        if report.gap.relative_gap <= 1e-6:
+            interrupts.pending = True
+
+    model = clone(model).set_params(callbacks=[kill])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert model.certificate_.converged
+    assert model.certificate_.stop_reason == "the certified gap met the tolerance"
 
 
 def test_an_interrupted_one_vs_rest_fit_has_a_certificate_for_every_class() -> None:
@@ -281,7 +296,8 @@ def test_an_interruption_inside_a_working_set_ends_the_fit(
     model = HuberizedSVC(alpha=0.01, solver=solver, tol=1e-12)
     with pytest.raises(KeyboardInterrupt):
         model.fit(wide, labels)
-    assert model.certificate_.stop_reason == "it was interrupted"
+    reasons = "it was interrupted", "the certified gap met the tolerance"
+    assert model.certificate_.stop_reason == reasons[model.certificate_.converged]
     assert count < 20
 
 

@@ -18,7 +18,7 @@ import proxmargin as pm
 from proxmargin import open_dataset
 from proxmargin.data.datasets import DataLostError, Dataset
 from proxmargin.data.designs.blocks import ChunkedDesign
-from proxmargin.data.inputs.beyond_memory import namespace_of
+from proxmargin.data.designs.blocks.device import namespace_of
 from proxmargin.models.fitting.fitting import MATRICES, VECTORS
 from proxmargin.runtime.interrupts import interrupts
 from proxmargin.solvers.l1.pass_newton import PassNewton

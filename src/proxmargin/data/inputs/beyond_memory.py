@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -96,7 +95,7 @@ def _open_dask(estimator: Estimator, X: Values, y: Values, sample_weight: ArrayL
 
 def _open_device(estimator: Estimator, X: Values, y: Values, sample_weight: ArrayLike) -> Opened:
     _require_labels(y)
-    design = DeviceDesign.checked(X, namespace_of(X), magnitudes_for(estimator).most)
+    design = DeviceDesign.checked(X, magnitudes_for(estimator).most)
     _note_features(estimator, design.n_features, None)
     labels = on_host(y)
     if labels.shape != (design.n_samples,):
@@ -104,15 +103,6 @@ def _open_device(estimator: Estimator, X: Values, y: Values, sample_weight: Arra
             f"y must hold one label a row, ({design.n_samples},) here, got shape {labels.shape}"
         )
     return Opened(design, labels, None if sample_weight is None else on_host(sample_weight))
-
-
-def namespace_of(X: Values) -> ModuleType:
-    """The array-API namespace of an array, by the layer that scikit-learn brings along."""
-    try:
-        from sklearn.externals.array_api_compat import array_namespace
-    except ImportError:  # older versions of scikit-learn
-        return X.__array_namespace__()
-    return array_namespace(X)
 
 
 def _require_labels(y: Labels) -> None:

@@ -15,12 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.data.datasets import Chunk, Dataset
 from proxmargin.data.designs import as_design
-from proxmargin.data.designs.blocks.device import DEVICES, DeviceDesign, on_host
+from proxmargin.data.designs.blocks.device import DEVICES, DeviceDesign, in_memory, on_host
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.beyond_memory import (
     is_beyond_memory,
     is_dask,
-    namespace_of,
     predicting_chunks,
 )
 from proxmargin.data.inputs.kinds import Features, Labels
@@ -192,7 +191,7 @@ def _beyond_memory(
     """What ``made`` returns for the scores of such data: an iterator of arrays of a data set, a
     Dask array of Dask data, with ``columns`` entries a row, or one (None)."""
     if library_of(X) in DEVICES and not hasattr(estimator, "coef_"):
-        return made(estimator.decision_function(on_host(X), offset))
+        return made(estimator.decision_function(in_memory(X), offset))
     shift = _checked(estimator, offset)
     if isinstance(X, Dataset):
         chunks = predicting_chunks(estimator, X, ANY_SIZE)
@@ -202,7 +201,7 @@ def _beyond_memory(
         return _mapped(
             X, _OfBlock(estimator.decision_function, offset_argument(shift), made, empty)
         )
-    design = DeviceDesign.checked(X, namespace_of(X), ANY_SIZE.most)
+    design = DeviceDesign.checked(X, ANY_SIZE.most)
     if design.n_features != estimator.n_features_in_:
         raise ValueError(
             f"X has {design.n_features} features, but {type(estimator).__name__} is expecting "

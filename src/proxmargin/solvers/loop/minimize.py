@@ -69,14 +69,17 @@ def minimize(
         above = best.dual < 0.0 <= best.primal and not problem.loss.is_homogeneous
         if above and own and status is not Status.DATA_LOST:
             stated = gap_to_zero(problem, best)
+    converged = bool(stated.relative_gap <= stop.tol)
+    # a signal may have come during the last step; what it ends is what would come next
+    done = converged and status is Status.INTERRUPTED
     certificate = Certificate(
         primal=stated.primal,
         dual=stated.dual,
         gap=stated.gap,
         relative_gap=stated.relative_gap,
         kkt_residual=best.kkt_residual,
-        converged=bool(stated.relative_gap <= stop.tol),
-        stop_reason=status.value,
+        converged=converged,
+        stop_reason=(Status.CONVERGED if done else status).value,
         n_iter=state.n_iter,
         n_passes=run.limits.passes,
         seconds=run.limits.seconds,

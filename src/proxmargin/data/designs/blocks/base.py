@@ -23,10 +23,11 @@ from proxmargin.data.designs.base import (
 )
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.tasks import Arrays, Combine, OnColumns, Task
-from proxmargin.runtime.memory import kept, mapped, mapped_empty
+from proxmargin.runtime.memory import CACHED_ENTRIES, kept, mapped, mapped_empty
 from proxmargin.runtime.types import Array, Index, Values
 
 FEW_BYTES = 1 << 28  # of data that are read into memory for products of all pairs of rows
+SAMPLED = 1000  # entries of a dual point that are compared before all are
 RECALL_ULPS = 8.0  # difference of a dual point from a multiple of a known one, in unit roundoffs
 
 
@@ -100,19 +101,11 @@ class BlockedDesign(Design):
         if self._known is None or dual.shape[1] != 1:
             return None
         (known, pulled), asked = self._known, dual[:, 0]
-        total = np.zeros((self.n_features, 1))
-        if np.any(asked[known == 0.0]):
-            return None
-        for side, column in ((known > 0.0, 0), (known < 0.0, 1)):
-            first = int(np.argmax(side))
-            if not side[first]:
-                continue
-            factor = asked[first] / known[first]
-            off = np.abs(asked[side] - factor * known[side])
-            if np.any(off > RECALL_ULPS * UNIT * np.abs(asked[side])):
+        for step in (1 + self.n_samples // SAMPLED, 1):  # most others differ in any few entries
+            factors = _multiples(asked[::step], known[::step])
+            if factors is None:
                 return None
-            total[:, 0] += factor * pulled[:, column]
-        return total
+        return (pulled @ factors)[:, None]
 
     def twin(self) -> Self:
         twin = super().twin()
@@ -166,6 +159,23 @@ class BlockedDesign(Design):
 
     def sweep_data(self) -> tuple[Values, ...]:
         raise NeedsMemoryError("data in blocks of rows have no columns that can be read cheaply")
+
+
+def _multiples(asked: Array, known: Array) -> Array | None:
+    """The factors of positive and of negative entries of ``known`` that give ``asked``, (2,)."""
+    up, down = known.argmax(), known.argmin()
+    factors = np.array(
+        [
+            asked[up] / known[up] if known[up] > 0.0 else 0.0,
+            asked[down] / known[down] if known[down] < 0.0 else 0.0,
+        ]
+    )
+    for start in range(0, known.size, CACHED_ENTRIES):
+        part = slice(start, start + CACHED_ENTRIES)
+        off = np.where(known[part] > 0.0, *factors) * known[part] - asked[part]
+        if not np.all(np.abs(off) <= RECALL_ULPS * UNIT * np.abs(asked[part])):
+            return None
+    return factors
 
 
 class SizedBlocks(BlockedDesign):

@@ -18,7 +18,13 @@ from proxmargin.data.designs.samples import Entry, sentence
 from proxmargin.runtime.optional import library_of
 from proxmargin.runtime.types import Array, Index, Values
 
-DEVICES = frozenset({"cupy", "torch", "array_api_strict", "jax", "jaxlib", "dpnp"})
+DEVICES = frozenset({"cupy", "cupyx", "torch", "array_api_strict", "jax", "jaxlib", "dpnp"})
+TO_SCIPY = {  # what to type where a sparse matrix is on a device
+    "cupyx": "X.get()",
+    "jax": "scipy.sparse.csr_array(X.todense())",
+    "torch": "csr = X.cpu().to_sparse_csr(); X = scipy.sparse.csr_array((csr.values(), "
+    "csr.col_indices(), csr.crow_indices()), shape=csr.shape)",
+}
 BLOCK_ENTRIES = 1 << 24  # entries converted to float64 on the device at a time: 128 MB
 
 
@@ -35,9 +41,31 @@ def on_host(values: ArrayLike) -> Values:
     return np.asarray(values)
 
 
+def namespace_of(X: Values) -> ModuleType:
+    """The array-API namespace of an array, by the layer that scikit-learn brings along."""
+    try:
+        from sklearn.externals.array_api_compat import array_namespace
+    except ImportError:  # older versions of scikit-learn
+        return X.__array_namespace__()
+    return array_namespace(X)
+
+
 def in_memory(values: Any) -> Any:
     """A device array in memory; anything else as it is."""
-    return on_host(values) if library_of(values) in DEVICES else values
+    if library_of(values) not in DEVICES:
+        return values
+    _require_dense(values)
+    return on_host(values)
+
+
+def _require_dense(values: Any) -> None:
+    """Raise ValueError for a sparse matrix on a device."""
+    layout = str(getattr(values, "layout", ""))  # of PyTorch, where all are of one class
+    if "sparse" in layout or hasattr(values, "todense"):
+        raise ValueError(
+            f"sparse matrices are read in memory, not on a device ({layout or type(values)}): give "
+            f"a CSR matrix of SciPy, {TO_SCIPY.get(library_of(values), 'scipy.sparse.csr_array')}"
+        )
 
 
 class DeviceBlock(Design):
@@ -183,14 +211,18 @@ class DeviceDesign(BlockedDesign):
         super().__init__(n, p, self.block.nbytes, 1.0, 1, n)
 
     @classmethod
-    def checked(cls, X: Values, xp: Any, most: float) -> DeviceDesign:
+    def checked(cls, X: Any, most: float) -> DeviceDesign:
         """The design; raises ValueError for data that are not finite numbers of modest size."""
+        _require_dense(X)
         if getattr(X, "ndim", 2) != 2:
             raise ValueError(f"X must have rows and columns, got an array of shape {X.shape}")
-        if X.dtype not in (xp.float32, xp.float64):
-            raise ValueError(f"X must hold float32 or float64 on its device, got {X.dtype}")
+        if str(X.dtype).rpartition(".")[2] not in ("float32", "float64"):
+            raise ValueError(
+                f"X must hold float32 or float64 on its device, got {X.dtype}{_converted(X)}"
+            )
         if 0 in tuple(X.shape):
             raise ValueError(f"X has no rows or no features: its shape is {tuple(X.shape)}")
+        xp: Any = namespace_of(X)
         if _accumulator(X, xp) != xp.float64:
             raise ValueError(
                 "X is on a device that computes in float32, where no certificate holds: choose "
@@ -215,6 +247,17 @@ class DeviceDesign(BlockedDesign):
     def _rows(self, index: Index) -> Design:
         self.counter.add(index.size / self.n_samples)
         return DeviceDesign(self.block._rows(index).X, self.block.xp)
+
+
+def _converted(X: Any) -> str:
+    """What to type for real numbers of another type, by the library of the array."""
+    if "complex" in str(X.dtype):
+        return ""
+    kind = "float32" if "float16" in str(X.dtype) else "float64"  # or integers would be rounded
+    name = library_of(X)
+    by_function = f"{name}.astype(X, {name}.{kind})"
+    by_method = f"X.to(torch.{kind})" if name == "torch" else f"X.astype('{kind}')"
+    return f": give {by_method if name == 'torch' or hasattr(X, 'astype') else by_function}"
 
 
 def _product_error(left: Values, right: Values, product: Values) -> Values:
