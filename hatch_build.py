@@ -22,7 +22,7 @@ class KernelsHook(BuildHookInterface):
 
     def dependencies(self) -> list[str]:
         """What builds it, and nothing of that is needed later."""
-        needed = [f"numba=={self._digest().NUMBA}.*", "numpy>=2", "scipy>=1.14", "joblib>=1.4"]
+        needed = [f"numba=={self._library().NUMBA}.*", "numpy>=2", "scipy>=1.14", "joblib>=1.4"]
         return needed if self._levels() is not None else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
@@ -41,24 +41,24 @@ class KernelsHook(BuildHookInterface):
 
     def _levels(self) -> list[str] | None:
         """The levels to build, none for that of this processor; None: nothing."""
-        setting, digest = os.environ.get("PROXMARGIN_KERNELS"), self._digest()
+        setting, library = os.environ.get("PROXMARGIN_KERNELS"), self._library()
         if self.target_name != "wheel" or setting == "none":
             return None
         if setting == "all":
             return ["all"]
-        return [] if digest.compiler() and digest.levels() and not self._is_built() else None
+        return [] if library.compiler() and library.levels() and not self._is_built() else None
 
     def _is_built(self) -> bool:
         """Whether all kernels are in a library of the sources as they are."""
-        digest = self._digest()
+        library = self._library()
         try:
-            return bool(digest.table(digest.FOLDER)["complete"])
-        except (digest.Refused, OSError):
+            return bool(library.table(library.FOLDER)["complete"])
+        except (library.Refused, OSError):
             return False
 
-    def _digest(self) -> Any:
-        """The module of this name, which needs nothing but Python."""
-        spec = spec_from_file_location("digest", Path(self.root) / PACKAGE / "digest.py")
+    def _library(self) -> Any:
+        """The module of this name, whose import needs nothing but Python."""
+        spec = spec_from_file_location("library", Path(self.root) / PACKAGE / "library.py")
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
         return module

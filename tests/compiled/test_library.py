@@ -18,9 +18,8 @@ import numpy as np
 import pytest
 
 from proxmargin import HuberizedSVC
-from proxmargin.compiled import build, digest, library
-from proxmargin.compiled.digest import Refused
-from proxmargin.compiled.library import Library
+from proxmargin.compiled import build, library
+from proxmargin.compiled.library import Library, Refused
 from proxmargin.compiled.products.products import across, gather
 from tests.compiled.signatures import described
 from tests.conftest import lacking
@@ -151,13 +150,13 @@ def test_what_a_kernel_writes_must_be_writable() -> None:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A copy of the library, to be spoilt."""
-    return Path(copytree(digest.FOLDER, tmp_path / "library"))
+    return Path(copytree(library.FOLDER, tmp_path / "library"))
 
 
 @built
 @pytest.mark.parametrize("damage", ["table", "code", "sources"])
 def test_a_damaged_or_foreign_library_is_refused(damage: str, copy: Path) -> None:
-    known = digest.table(copy)
+    known = library.table(copy)
     assert known["complete"]
     table = copy / "kernels.json"
     if damage == "table":
@@ -176,8 +175,9 @@ def test_damaged_object_code_is_compiled_again(tmp_path: Path, monkeypatch) -> N
     monkeypatch.setattr(build, "CACHE", tmp_path)
     path = tmp_path / "key"
     assert build.kept("key") is None
-    path.write_bytes(gzip.compress(pickle.dumps("code")))
-    assert build.kept("key") == "code"
+    code = build.Compiled("kernel_1", b"code", ["double"], "0164", "64", [])
+    path.write_bytes(gzip.compress(pickle.dumps(tuple(code))))
+    assert build.kept("key") == code
     path.write_bytes(path.read_bytes()[:-1])
     assert build.kept("key") is None
 
@@ -204,9 +204,9 @@ def test_object_code_is_named_by_the_files_that_its_kernel_imports(monkeypatch) 
 
 @built
 def test_a_library_that_is_gone_is_built_again(copy: Path, monkeypatch) -> None:
-    monkeypatch.setattr(digest, "FOLDER", copy)
+    monkeypatch.setattr(library, "FOLDER", copy)
     assert build.is_there(partly=False)
-    monkeypatch.setattr(digest, "levels", lambda: {"none": ""})
+    monkeypatch.setattr(library, "levels", lambda: {"none": ""})
     assert not build.is_there(partly=False)
 
 
@@ -215,7 +215,7 @@ def test_a_refusal_is_told_and_numba_takes_over(
     copy: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     next(copy.glob("kernels-*")).write_bytes(b"")
-    monkeypatch.setattr(digest, "FOLDER", copy)
+    monkeypatch.setattr(library, "FOLDER", copy)
     assert library.loaded.__wrapped__() is None
     assert "damaged" in caplog.text
     assert "compiled on their first use" in caplog.text
@@ -224,9 +224,9 @@ def test_a_refusal_is_told_and_numba_takes_over(
 @built
 def test_a_lesser_processor_takes_a_lesser_library(copy: Path, monkeypatch) -> None:
     here = library.loaded().level  # type: ignore[union-attr]
-    monkeypatch.setattr(digest, "levels", lambda: {"none": "", here: ""})
+    monkeypatch.setattr(library, "levels", lambda: {"none": "", here: ""})
     assert Library(copy).level == here
-    monkeypatch.setattr(digest, "levels", lambda: {"none": ""})
+    monkeypatch.setattr(library, "levels", lambda: {"none": ""})
     with pytest.raises(Refused, match="this processor"):
         Library(copy)
 
@@ -234,7 +234,6 @@ def test_a_lesser_processor_takes_a_lesser_library(copy: Path, monkeypatch) -> N
 def test_the_list_of_signatures_is_sorted_and_says_what_it_means() -> None:
     numba = pytest.importorskip("numba")
     types = numba.types
-    objects = pytest.importorskip("proxmargin.compiled.objects")
     found, first, modules = build.signatures()
     assert len(found) == len(set(found)) > len(first) > 0
     assert [each.kernel for each in found] == sorted(each.kernel for each in found)
@@ -242,7 +241,7 @@ def test_the_list_of_signatures_is_sorted_and_says_what_it_means() -> None:
     example = np.zeros((2, 3), np.float32).T, 1, None, np.zeros(1, [("a", "f8"), ("b", "i8")])[0]
     text = described(example)
     assert text == "(float32:2F,int64,none,{a:float64,b:int64})"
-    (kind,) = objects._Types(modules).read(text)
+    (kind,) = build.types_of(text, modules)
     array = types.Array(types.float32, 2, "F")
     parts = (array, types.int64, types.none, numba.from_dtype(example[3].dtype))
     assert kind == types.Tuple(parts)
@@ -258,11 +257,11 @@ print(library.loaded().level, *HuberizedSVC(alpha=0.01, tol=1e-10).fit(X, X[:, 0
 
 
 @built
-@pytest.mark.parametrize("level", digest.levels())
+@pytest.mark.parametrize("level", library.levels())
 def test_every_level_that_was_built_and_runs_here_finds_the_same_optimum(level: str) -> None:
-    table = digest.table(digest.FOLDER)
+    table = library.table(library.FOLDER)
     own = library.loaded().level  # type: ignore[union-attr]
-    better = list(digest.levels()).index(level) < list(digest.levels()).index(own)
+    better = list(library.levels()).index(level) < list(library.levels()).index(own)
     if level not in table["libraries"] or better:
         pytest.skip(f"there is no library of {level}, or it does not run here")
     X = np.random.default_rng(0).standard_normal((50, 8))
@@ -276,8 +275,8 @@ def test_every_level_that_was_built_and_runs_here_finds_the_same_optimum(level: 
 LESSER = """
 import sys
 from pathlib import Path
-from proxmargin.compiled import digest
-digest.FOLDER = Path(sys.argv[1])
+from proxmargin.compiled import library
+library.FOLDER = Path(sys.argv[1])
 if len(sys.argv) > 2:
     from proxmargin.compiled import build
     sys.exit(build.main(sys.argv[2], "--first"))
@@ -298,7 +297,7 @@ print("numba" in sys.modules)
 @pytest.mark.slow
 def test_a_library_for_lesser_processors_certifies_fits(tmp_path: Path) -> None:
     pytest.importorskip("numba")
-    levels = list(digest.levels())
+    levels = list(library.levels())
     lesser = levels[levels.index(library.loaded().level) + 1 :]  # type: ignore[union-attr]
     if not lesser:
         pytest.skip("this processor is of the least level")

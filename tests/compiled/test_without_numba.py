@@ -36,8 +36,8 @@ except ValueError as refused:
     print(refused)
 """
 NOTHING = """
-from proxmargin.compiled import digest
-digest.FOLDER = digest.FOLDER / "not there"
+from proxmargin.compiled import library
+library.FOLDER = library.FOLDER / "not there"
 from proxmargin import HuberizedSVC
 try:
     HuberizedSVC().fit(X, y)

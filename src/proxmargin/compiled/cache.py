@@ -66,25 +66,21 @@ def _listen() -> None:
     from numba.core import event
 
     class Listener(event.Listener):
-        def on_start(self, _: object) -> None:
-            compiling.begin()
-            with _registering:
-                while _registrations:
-                    _registrations.pop(0)()
+        def on_start(self, begun: Any) -> None:
+            if begun.kind == "numba:compiler_lock":
+                compiling.begin()
+                with _registering:
+                    while _registrations:
+                        _registrations.pop(0)()
+            elif begun.data["dispatcher"].py_func.__module__.startswith(library.PACKAGE):
+                _say()  # not of other packages' functions
 
-        def on_end(self, _: object) -> None:
-            compiling.end()
+        def on_end(self, ended: Any) -> None:
+            if ended.kind == "numba:compiler_lock":
+                compiling.end()
 
-    class Sayer(event.Listener):
-        def on_start(self, compilation: Any) -> None:
-            # functions of other packages are none of ours
-            if compilation.data["dispatcher"].py_func.__module__.startswith(library.PACKAGE):
-                _say()
-
-        def on_end(self, _: object) -> None: ...
-
-    event.register("numba:compiler_lock", Listener())
-    event.register("numba:compile", Sayer())
+    for kind in ("numba:compiler_lock", "numba:compile"):
+        event.register(kind, Listener())
 
 
 @cache
@@ -105,14 +101,12 @@ def at_first_compilation(register: Callable[[], object]) -> None:
 def overload(function: Any, **options: Any) -> Callable[[Any], Any]:
     """`numba.extending.overload`, which takes effect when Numba is needed."""
 
-    def implemented(implementation: Any) -> None:
-        @at_first_compilation
-        def register() -> None:
-            from numba.extending import overload
+    def register(implementation: Any) -> None:
+        from numba.extending import overload
 
-            overload(function, **options)(implementation)
+        overload(function, **options)(implementation)
 
-    return implemented
+    return lambda implementation: at_first_compilation(partial(register, implementation))
 
 
 class intrinsic:
@@ -149,8 +143,7 @@ def address_of(kernel: Any, parameters: tuple[float, ...], arguments: tuple[str,
     for each choice of them. A call by address costs nanoseconds.
     """
     found = library.loaded()
-    known = found.address(kernel, parameters) if found is not None else None
-    if known is not None:
+    if found is not None and (known := found.address(kernel, parameters)) is not None:
         return known
     if not library.has_numba():
         raise ImportError(library.WITHOUT_NUMBA)

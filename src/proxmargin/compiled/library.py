@@ -2,7 +2,8 @@
 
 Beside this file, in the folder ``library``, lie a library for each level of processors, which holds
 the table of how its kernels are called, and ``kernels.json`` with the digests of the libraries and
-of the sources that were compiled. What does not have its digest is not loaded.
+of the sources that were compiled. What does not have its digest is not loaded. The build of a wheel
+reads this file before anything is there: it begins with the standard library alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,11 @@ import json
 import logging
 import os
 import pickle
+import platform
+import shlex
+import shutil
+import sys
+import sysconfig
 from collections.abc import Callable
 from functools import cache, cached_property, partial, update_wrapper
 from hashlib import sha256
@@ -22,32 +28,81 @@ from importlib.util import find_spec, module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from proxmargin.compiled import digest
-from proxmargin.compiled.digest import Refused
-
+NUMBA = "0.68"  # how the versions begin whose private parts are as the build needs them
+HERE = Path(__file__).parent
+FOLDER = HERE / "library"
+# beside the rooms: what kernels are made of elsewhere
+FURTHER = ("build.py", "cache.py", "rounding.py", "signatures.txt")
+SCALARS = ("hinge.py", "logistic.py")  # in functions/losses/margins
+SUFFIX = ".dll" if sys.platform == "win32" else ".so"
+MACHINE = platform.machine().lower().replace("amd64", "x86_64").replace("arm64", "aarch64")
+LEVELS = {  # of processors, the best first, and the feature that tells each
+    "x86_64": {"x86-64-v4": "avx512vl", "x86-64-v3": "avx2", "x86-64-v2": "sse4.2"},
+    "aarch64": {"generic": ""},
+}
 PACKAGE = "proxmargin."
 SETTING = "PROXMARGIN_KERNELS"  # "numba": without the library; or the level of processors to take
 BUILDING = "building"  # its value in processes that make a library
 WITHOUT_NUMBA = "this needs a kernel that is not compiled; type: pip install 'proxmargin[custom]'"
+
+logger = logging.getLogger(__name__)
+
+
+class Refused(Exception):
+    """A library that is there and must not be used; the message says why."""
+
+
 # where a library is not right
 UNUSABLE = (Refused, OSError, ImportError, ValueError, KeyError, TypeError)
 
-logger = logging.getLogger(__name__)
+
+def sources() -> list[Path]:
+    """The files whose content is in the library."""
+    rooms = [*HERE.glob("[!._]*/[!.]*.py"), *HERE.glob("native/*.c")]
+    margins = HERE.parent / "functions" / "losses" / "margins"
+    return sorted([*rooms, *map(HERE.joinpath, FURTHER), *map(margins.joinpath, SCALARS)])
+
+
+@cache
+def of_sources() -> str:
+    """Their digest, with that of the system."""
+    digest = sha256(f"{sys.platform} {MACHINE}".encode())
+    for path in sources():
+        content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)} ".encode() + content)
+    return digest.hexdigest()
+
+
+def levels() -> dict[str, str]:
+    """Of processors of this kind, the best first; none where no library is built."""
+    return LEVELS.get(MACHINE, {})
+
+
+def compiler() -> list[str]:
+    """The command of the C compiler; empty where there is none, or no headers of Python's."""
+    command = shlex.split(os.environ.get("CC", shutil.which("cc") or shutil.which("gcc") or ""))
+    return command if Path(sysconfig.get_paths()["include"], "Python.h").exists() else []
+
+
+def table(folder: Path) -> Any:
+    """The digests of the libraries in a folder; `Refused` unless they are of these sources."""
+    found = json.loads((folder / "kernels.json").read_bytes())
+    if found["digest"] != of_sources():
+        raise Refused("it was built from other sources, or for another system")
+    return found
 
 
 class Library:
     """A library that this processor runs, and its table."""
 
     def __init__(self, folder: Path) -> None:
-        known = digest.table(folder)
+        known = table(folder)
         self.is_complete: bool = known["complete"]
         self.level, self.module = _loaded(folder, known["libraries"])
-        table = json.loads(self.module.table)
-        self.kernels: dict[str, Any] = table["kernels"]
-        self.passes: dict[str, int] = table["passes"]
-        self.tuples: list[str] = table["tuples"]  # the named ones that kernels take
+        calls = json.loads(self.module.table)
+        self.kernels: dict[str, Any] = calls["kernels"]
+        self.passes: dict[str, int] = calls["passes"]
+        self.tuples: list[str] = calls["tuples"]  # the named ones that kernels take
 
     def address(self, kernel: Any, parameters: tuple[Any, ...]) -> int | None:
         """The address of a pass over samples for losses of this class, if the library has it."""
@@ -56,11 +111,11 @@ class Library:
 
 
 def _loaded(folder: Path, digests: dict[str, str]) -> tuple[str, Any]:
-    levels, wanted = digest.levels(), os.environ.get(SETTING)
-    for level in levels:
-        if level not in digests or (wanted in levels and wanted != level):
+    wanted = os.environ.get(SETTING)
+    for level in [wanted] if wanted in levels() else levels():
+        if level not in digests:
             continue
-        path = folder / f"kernels-{level}{digest.SUFFIX}"
+        path = folder / f"kernels-{level}{SUFFIX}"
         if sha256(path.read_bytes()).hexdigest() != digests[level]:
             raise Refused(f"{path.name} is damaged")
         loader = ExtensionFileLoader("proxmargin.compiled.kernels", str(path))
@@ -75,21 +130,21 @@ def _loaded(folder: Path, digests: dict[str, str]) -> tuple[str, Any]:
 def loaded() -> Library | None:
     """The library; None where there is none for this package and processor, which the log tells."""
     ignored = os.environ.get(SETTING) in ("numba", BUILDING)
-    if ignored or not (digest.FOLDER / "kernels.json").exists():
+    if ignored or not (FOLDER / "kernels.json").exists():
         return None
     try:
-        return Library(digest.FOLDER)
+        return Library(FOLDER)
     except UNUSABLE as reason:
         then = "kernels are compiled on their first use" if has_numba() else WITHOUT_NUMBA
         told = "the library of compiled kernels in %s is not used (%s): %s"
-        logger.warning(told, digest.FOLDER, reason, then)
+        logger.warning(told, FOLDER, reason, then)
         return None
 
 
 @cache
 def has_numba() -> bool:
     """Whether kernels that the library lacks can be compiled: by the Numba that was tried."""
-    return find_spec("numba") is not None and version("numba").startswith(f"{digest.NUMBA}.")
+    return find_spec("numba") is not None and version("numba").startswith(f"{NUMBA}.")
 
 
 @cache
@@ -168,13 +223,15 @@ def _overload(row: Any) -> tuple[int, bytes, bytes, tuple[Any, ...]]:
 
 
 def _object(described: str) -> Any:
-    """A record, the type of an array, or a class as ``module:name``."""
-    if "{" in described:
-        return record(described)
+    """A class as ``module:name``, or a type of arrays."""
     module, _, name = described.partition(":")
-    return getattr(importlib.import_module(module), name) if name else np.dtype(described)
+    found = name and "{" not in described
+    return getattr(importlib.import_module(module), name) if found else dtype_of(described)
 
 
-def record(text: str) -> np.dtype[np.void]:
-    """The type of records as ``{name:type,...}``."""
-    return np.dtype([tuple(field.split(":")) for field in text.strip("{}").split(",")])
+def dtype_of(text: str) -> Any:
+    """The type of arrays of this name, or that of records as ``{name:type,...}``."""
+    import numpy as np
+
+    fields = [tuple(field.split(":")) for field in text.strip("{}").split(",")]
+    return np.dtype(fields if "{" in text else text)

@@ -4,7 +4,7 @@
    of the entry, code of the arguments, code of the result, objects). A call takes the first whose
    code fits its arguments, writes these into words, as many for each as Numba's calling convention
    has, and calls the entry without the interpreter's lock. What fits none goes to the kernel's
-   method `missed`. `objects.py` writes the codes; the objects are the
+   method `missed`. `build.py` writes the codes; the objects are the
    classes and types that they refer to, by number:
 
      d q Q ?                           a number

@@ -101,11 +101,11 @@ class BlockedDesign(Design):
         if self._known is None or dual.shape[1] != 1:
             return None
         (known, pulled), asked = self._known, dual[:, 0]
-        for step in (1 + self.n_samples // SAMPLED, 1):  # most others differ in any few entries
-            factors = _multiples(asked[::step], known[::step])
-            if factors is None:
-                return None
-        return (pulled @ factors)[:, None]
+        step = 1 + self.n_samples // SAMPLED
+        if _multiples(asked[::step], known[::step]) is None:  # as of most others
+            return None
+        factors = _multiples(asked, known)
+        return None if factors is None else (pulled @ factors)[:, None]
 
     def twin(self) -> Self:
         twin = super().twin()
