@@ -15,6 +15,7 @@ from __future__ import annotations
 import gc
 import gzip
 import importlib
+import inspect
 import json
 import logging
 import os
@@ -172,7 +173,7 @@ def _keep(signature: Signature, modules: dict[str, str], key: str) -> None:
     _put(gzip.compress(pickle.dumps(tuple(compiled(signature, modules, key))), 1), CACHE / key)
 
 
-def kept(key: str) -> Compiled | None:
+def kept(key: str) -> Any:
     """What is in a file of the cache; None where it is not there, or damaged."""
     try:
         return Compiled(*pickle.loads(gzip.decompress((CACHE / key).read_bytes())))
@@ -195,10 +196,16 @@ def _content(module: str) -> str:
 def _key(signature: Signature, modules: dict[str, str], level: str) -> str:
     """The name of object code, and of its symbol, by what it is made of."""
     named = sorted(modules.keys() & re.findall(r"\w+", signature.text))
-    files = signature.kernel.rpartition(".")[0], "compiled.build", *map(modules.__getitem__, named)
-    makers = [f"{name} {version(name)}" for name in ("numba", "llvmlite")]
-    made_of = [*makers, level, *signature, *map(_content, files)]
+    files = signature.kernel.rpartition(".")[0], *map(modules.__getitem__, named)
+    made_of = [*_makers(), level, *signature, *map(_content, files)]
     return "kernel_" + sha256("\0".join(made_of).encode()).hexdigest()[:32]
+
+
+@cache
+def _makers() -> list[str]:
+    """What makes object code of files and types: versions, and the functions that follow."""
+    versions = [f"{name} {version(name)}" for name in ("numba", "llvmlite")]
+    return [*versions, *map(inspect.getsource, (types_of, compiled, _code))]
 
 
 # ---- a kernel ----------------------------------------------------------------------------------
