@@ -417,7 +417,7 @@ OTHERS = [name for name in paper.TABLES if name not in {*DRAWN, *FAILED}]
 FURTHER = np.random.default_rng(1).permutation(OTHERS)[:6]
 # of the drawn ones, those whose verdict is another word with the broken method
 WORDS = {"X1", "X3", "X10", "XF1", "XL1", "I11", "IF2", "IF5", "IF9", "IT6"}
-SLOW = {"X10", "CF3", "IF5", "IF9", *DRAWN}
+SLOW = {"X10", "XL1", "CF3", "IF5", "IF9", *DRAWN}
 NEEDS = {"I6", "I8", "I11"}  # data sets; slow, too
 MARKS = {
     **dict.fromkeys(SLOW, pytest.mark.slow),

@@ -39,6 +39,7 @@ class TestProcess:
             assert shown.returncode == 0
             assert shown.stdout.startswith("usage: proxmargin")
 
+    @pytest.mark.slow
     def test_fit_predict_and_info_follow_each_other(self, training, tmp_path, capsys):
         options = ("--model", "SquaredHingeSVC", "-q", "-o", "m.pmz")
         fitted = run("fit", training, *options, cwd=tmp_path)

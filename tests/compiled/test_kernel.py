@@ -49,6 +49,7 @@ def test_errors_in_kernels_of_kernels_are_raised() -> None:
             called(Data(np.zeros(0), 1.0))
 
 
+@pytest.mark.slow
 def test_functions_of_plain_numba_can_be_called_by_kernels_and_call_them() -> None:
     @numba.njit
     def risen(x):  # type: ignore[no-untyped-def]

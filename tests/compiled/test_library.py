@@ -104,7 +104,7 @@ def test_fits_paths_cross_validation_and_comparisons_import_no_compiler() -> Non
 
 
 @built
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_other_processes_compute_the_same(method: str) -> None:
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -257,6 +257,7 @@ print(library.loaded().level, *HuberizedSVC(alpha=0.01, tol=1e-10).fit(X, X[:, 0
 
 
 @built
+@pytest.mark.slow
 @pytest.mark.parametrize("level", library.levels())
 def test_every_level_that_was_built_and_runs_here_finds_the_same_optimum(level: str) -> None:
     table = library.table(library.FOLDER)

@@ -64,6 +64,7 @@ def test_losses_of_ones_own_take_their_array_formulas_and_that_is_told_once_each
     assert "needs" in refusal
 
 
+@pytest.mark.slow
 def test_without_a_library_the_first_kernel_says_what_to_install() -> None:
     (line,) = told(f"{ABSENT}\n{DATA}\n{NOTHING}")
     assert "pip install 'proxmargin[custom]'" in line

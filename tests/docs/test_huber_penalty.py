@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from sklearn.datasets import load_breast_cancer
 
 from proxmargin import MarginClassifier
@@ -21,6 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "developing" / "loss.md"
 SECTION = re.compile(r"## A penalty of your own\n.*?```python\n(.*?)```", re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_file_checks_its_penalties_and_certifies_its_fits() -> None:
     done = subprocess.run(
         [sys.executable, EXAMPLES / "huber_penalty.py"], capture_output=True, text=True, check=True

@@ -52,7 +52,7 @@ def penalties(strength: float) -> Iterator[Penalty]:
     yield Ball(1.5, 0.3)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("intercept", [Ridge(), Pinned()], ids=["free", "none"])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 @pytest.mark.parametrize("phi", LOSSES.values(), ids=LOSSES.keys())

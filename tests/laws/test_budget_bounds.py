@@ -88,6 +88,7 @@ def spent(model: MulticlassSVC, X: np.ndarray, y: np.ndarray) -> float:
     return float(logsumexp(above, axis=1).sum())
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 @pytest.mark.parametrize("seconds", [1e-4, 3e-3, 0.03])
 @pytest.mark.parametrize("seed", range(4))

@@ -178,7 +178,7 @@ def law_cases() -> list[Any]:
     return cases
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize(("make", "kernel", "mean", "dtype", "standardize", "seed"), law_cases())
 def test_no_certificate_is_below_the_exact_distance_at_any_mean(
     make: Any, kernel: str, mean: float, dtype: type, standardize: bool, seed: int

@@ -29,7 +29,7 @@ def bits(data: Any) -> list[Any]:
     return [(part.dtype, part.shape, part.strides, part.tobytes()) for part in parts]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @every_estimator
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.parametrize("standardize", [False, True])

@@ -148,7 +148,7 @@ def shift_objective(loss: MarginSum, scores: np.ndarray, penalty: Penalty):
     return objective
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @every_sum
 @every_smooth_loss
 @pytest.mark.parametrize("intercept", ["free", "ridge"])

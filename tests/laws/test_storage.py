@@ -143,7 +143,7 @@ def plain_fit(make: Any, standardize: bool) -> Any:
     return make(standardize=standardize, tol=1e-10).fit(*sample())
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(8)
 @every_model
 @every_form
 @pytest.mark.parametrize("standardize", [False, True])
@@ -221,7 +221,7 @@ STORED: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore:NuSVC stopped before")  # by rounding of the scores at 1e-6
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @every_model
 @pytest.mark.parametrize("form", STORED)
 def test_an_offset_changes_no_standardised_model(make: Any, form: str) -> None:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from proxmargin import DWD, L2SVC, SVC, ElasticNetSVC, HuberizedSVC, MulticlassSVC
 from proxmargin.solvers.loop.report import Status
 
-PROBLEMS = 40
+PROBLEMS = 30
 # iterations of all solvers of a fit: a first-order method that stalls takes tens of thousands; a
 # gap that is all rounding falls by chance for as long as one waits, 10,000 iterations at most
 MOST = 11_000
@@ -112,7 +112,7 @@ def test_losses_within_a_budget_are_certified(loss: str, penalty: str, block: in
 
 
 def test_a_kernel_beyond_double_precision_is_named() -> None:
-    for seed in range(PROBLEMS // 4):
+    for seed in range(PROBLEMS // 10):
         X = np.random.default_rng(seed).standard_normal((20, 4))
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", ConvergenceWarning)

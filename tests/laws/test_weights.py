@@ -67,7 +67,7 @@ def with_fractions(make: Any) -> Any:
     return lambda **given: make(**{name: FRACTIONS[name] for name in names}, **given)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @every_model
 @every_form
 @pytest.mark.parametrize("standardize", [False, True])

@@ -157,7 +157,7 @@ def test_the_sides_meet_at_the_optimum(loss, penalty, intercept, rng) -> None:
     assert primal + dual == pytest.approx(0.0, abs=3e-7 * max(abs(primal), negligible))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(10)
 @every_loss
 @pytest.mark.parametrize("penalty", ["ridge", "elastic net"])
 @every_intercept

@@ -64,7 +64,7 @@ def same(left: list[Any], right: list[Any]) -> bool:
 def test_a_step_leaves_the_old_state_valid(make, problem_of, rng) -> None:
     problem, solver = problem_of(rng), make()
     state = solver.init(problem, problem.origin(), Stop())
-    for _ in range(8):
+    for _ in range(4):
         before = contents(state)
         after = solver.step(problem, state)
         assert same(before, contents(state))
@@ -84,7 +84,7 @@ def test_a_start_is_not_written_into(make, problem_of, rng) -> None:
     np.testing.assert_array_equal(start.intercept, copy.intercept)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9)
 @every_general_solver
 @pytest.mark.parametrize("phi", SMOOTH_LOSSES.values(), ids=SMOOTH_LOSSES.keys())
 @pytest.mark.parametrize("intercept", ["free", "ridge", "none"])
@@ -111,7 +111,7 @@ def test_every_solver_reaches_one_optimum(make, problem_of, phi, intercept, rng)
     assert solution.certificate.primal == pytest.approx(check.certificate.primal, rel=1e-10)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("make", "problem_of"), [pair[1:] for pair in SPECIAL], ids=[pair[0] for pair in SPECIAL]
 )

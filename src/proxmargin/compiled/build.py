@@ -205,7 +205,8 @@ def _key(signature: Signature, modules: dict[str, str], level: str) -> str:
 def _makers() -> list[str]:
     """What makes object code of files and types: versions, and the functions that follow."""
     versions = [f"{name} {version(name)}" for name in ("numba", "llvmlite")]
-    return [*versions, *map(inspect.getsource, (types_of, compiled, _code))]
+    functions: tuple[Any, ...] = types_of, compiled, _code
+    return [*versions, *map(inspect.getsource, functions)]
 
 
 # ---- a kernel ----------------------------------------------------------------------------------

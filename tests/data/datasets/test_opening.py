@@ -109,7 +109,7 @@ def zipped(content: bytes) -> bytes:
     return stream.getvalue()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", PACKINGS)
 @pytest.mark.parametrize("name", ["a.svm.{}", "a.svm", "a.svm.other"])
 @pytest.mark.parametrize("parts", [1, 2])

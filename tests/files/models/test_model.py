@@ -11,7 +11,7 @@ import stat
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_iris
@@ -197,9 +197,6 @@ PLAIN = st.recursive(
 )
 
 
-@settings(
-    deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(
     options=st.dictionaries(st.text(max_size=5), PLAIN, max_size=4),
     tol=st.floats(min_value=0.0, allow_infinity=False),

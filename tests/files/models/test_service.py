@@ -57,6 +57,7 @@ def probabilities(path: Path) -> bytes:
     return load_model(path).predict_proba(X).tobytes()
 
 
+@pytest.mark.slow
 def test_a_process_predicts_soon_and_quickly(served) -> None:
     path, rows, expected = served
     command = [sys.executable, "-c", SERVICE, str(path), str(rows)]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from proxmargin import read_data
@@ -376,9 +376,6 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min
 NUMBERS = st.floats(-1e70, 1e70)
 
 
-@settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(data=st.data())
 def test_numbers_survive_a_csv_file_to_the_last_bit(tmp_path, data):
     names = data.draw(st.lists(NAMES.map("x{}".format), min_size=1, max_size=4, unique=True))
@@ -401,9 +398,6 @@ def test_numbers_survive_a_csv_file_to_the_last_bit(tmp_path, data):
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), max_size=6)
 
 
-@settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(words=st.lists(WORDS.map("w{}".format), min_size=1, max_size=12))
 def test_every_row_of_an_encoded_column_has_exactly_its_level(tmp_path, words):
     path = tmp_path / "data.csv"
@@ -415,9 +409,6 @@ def test_every_row_of_an_encoded_column_has_exactly_its_level(tmp_path, words):
     np.testing.assert_array_equal(X.sum(axis=1), 1.0)
 
 
-@settings(
-    deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(content=st.binary(min_size=1, max_size=200))
 def test_arbitrary_bytes_are_read_or_refused_with_a_sentence(tmp_path, content):
     for name in ("data.csv", "data.tsv", "data.svm"):

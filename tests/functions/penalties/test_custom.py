@@ -137,7 +137,7 @@ def in_domain(own: CustomPenalty, dual: np.ndarray) -> np.ndarray:
 # -- what follows ---------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @every
 def test_it_keeps_its_laws(own: CustomPenalty) -> None:
     check_penalty(own, n_features=6, n_outputs=3)

@@ -36,7 +36,7 @@ COLUMN_ORDERS: dict[str, Callable[[Data], np.ndarray]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @every("row order", order=ROW_ORDERS, kind=KINDS, classes=(2, 3))
 def test_the_order_of_the_rows_says_nothing(name: str, order: str, kind: str, classes: int) -> None:
     data = sample(classes, kind)
@@ -44,7 +44,7 @@ def test_the_order_of_the_rows_says_nothing(name: str, order: str, kind: str, cl
     assert_same(fitted(name, data), data, fitted(name, other), other)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @every("column order", order=COLUMN_ORDERS, kind=KINDS, classes=(2, 3))
 def test_the_order_of_the_columns_says_nothing(
     name: str, order: str, kind: str, classes: int

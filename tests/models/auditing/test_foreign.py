@@ -128,7 +128,7 @@ def certificate_or_refusal(model: Any, X: Any, y: Any, weight: Any) -> Any:
         return str(error)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("base", "parameter", "constraints"), list(cases()))

@@ -173,7 +173,7 @@ ADVISED: list[tuple[Any, int, str, Any]] = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("model", "classes", "advice", "follows"), ADVISED, ids=str)
 def test_what_an_error_says_to_type_is_taken(
     model: Any, classes: int, advice: str, follows: Any

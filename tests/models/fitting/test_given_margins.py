@@ -175,7 +175,7 @@ def test_one_number_for_all_is_the_same_as_one_for_each(penalty: Any, loss: Any)
     assert critical_C(one, X, y) == pytest.approx(critical_C(each, X, y), rel=1e-6)
 
 
-@pytest.mark.parametrize("labels", [y[two], y])
+@pytest.mark.parametrize("labels", [y[two], pytest.param(y, marks=pytest.mark.slow)])
 def test_one_number_for_all_holds_in_searches_and_budgets(labels: Any) -> None:
     data = X[two] if labels.size < y.size else X
     margins = 3.0, np.full(labels.size, 3.0)

@@ -68,7 +68,7 @@ def small_sample(monkeypatch) -> None:
     monkeypatch.setattr("proxmargin.data.designs.base.SAMPLE_BYTES", 100 * X.shape[1] * 8)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_pass_serves_all_classes_and_the_bits_are_those_of_one_at_a_time(
     name: str, monkeypatch, small_sample
@@ -282,7 +282,7 @@ def test_verbose_fits_share_passes_too(monkeypatch, capsys, small_sample) -> Non
 # -- other blocks of rows
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @every_library
 @pytest.mark.parametrize("name", ["standardized", "logistic", "distance weighted"])
 def test_devices_compute_for_all_classes_in_a_pass(library: str, name: str, monkeypatch) -> None:

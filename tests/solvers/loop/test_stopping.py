@@ -79,7 +79,7 @@ def test_the_change_of_iterates_is_that_of_chierchia_et_al() -> None:
     assert not IterateChange(change * 0.99).met(state)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("model", "rule", "tol"),
     [

@@ -87,7 +87,7 @@ def test_fits_from_any_step_constant_are_the_same() -> None:
     assert all(certificate.converged for certificate in certificates)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("solver", ["apg", "fapg", "fapg-star"])
 @pytest.mark.parametrize(
     "model", [SVC(), LogisticRegression(), DWD(), NuSVC(), MarginMPM()], ids=repr

@@ -82,7 +82,7 @@ def assert_resumes(name: str, stop: Stop) -> None:
         assert_same(run(name, stop, callbacks=[lambda report: None], resume=resume), whole)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", CASES)
 def test_every_solver_resumes_bit_for_bit(name: str) -> None:
     assert_resumes(name, Stop(tol=1e-9))

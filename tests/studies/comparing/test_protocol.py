@@ -369,6 +369,7 @@ class TestData:
             compare(*load_iris(return_X_y=True), models=[QUICK], **wrong)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_table_to_the_bit(cancer):
     X, y = cancer
     asked = {"models": [QUICK, RIDGE, "SVC-rbf"], "cv": 2, "progress": False}

@@ -79,15 +79,21 @@ class BlockedDesign(Design):
     def scores(self, coef: Array) -> Array:
         if not coef.any():
             return np.zeros((self.n_samples, coef.shape[1]))
-        (scores,), _ = self.run(tasks.scores, (coef,))
-        return scores
+        return self._by_rows("scores", coef)
 
     def adjoint(self, dual: Array) -> Array:
         known = self._recalled(dual)
-        if known is not None:
-            return known
-        _, (pulled,) = self.run(tasks.adjoint, (), (dual,))
-        return pulled
+        return self._summed("adjoint", dual) if known is None else known
+
+    def _by_rows(self, method: str, *shared: Any) -> Array:
+        """The rows of a method's answers for all blocks."""
+        (rows,), _ = self.run(tasks.Method(method, by_rows=True), shared)
+        return rows
+
+    def _summed(self, method: str, *cut: Array, shared: Arrays = ()) -> Array:
+        """The sum of a method's answers for all blocks."""
+        _, (total,) = self.run(tasks.Method(method), shared, cut)
+        return total
 
     def sweep(self, at: SweepPoint) -> Sweep:
         self._known = None  # frees its memory
@@ -113,12 +119,10 @@ class BlockedDesign(Design):
         return twin
 
     def row_squares(self, weights: Array, centre: Array) -> Array:
-        (squares,), _ = self.run(tasks.row_squares, (weights, centre))
-        return squares
+        return self._by_rows("row_squares", weights, centre)
 
     def column_squares(self, weights: Array, centre: Array) -> Array:
-        _, (squares,) = self.run(tasks.column_squares, (centre,), (weights,))
-        return squares
+        return self._summed("column_squares", weights, shared=(centre,))
 
     @kept
     def mean_and_variance(self, weights: Array) -> tuple[Array, Array]:
@@ -127,7 +131,7 @@ class BlockedDesign(Design):
         return mean, squares / total
 
     def largest(self) -> Array:
-        _, (largest,) = self.run(tasks.largest, combine=tasks.larger)
+        _, (largest,) = self.run(tasks.Method("largest"), combine=tasks.larger)
         return largest
 
     def precise_scores(self, coef: Array, intercept: Array) -> Enclosed:
@@ -139,12 +143,10 @@ class BlockedDesign(Design):
         return tasks.total_of(found, self.n_blocks)
 
     def gram(self, weights: Array, centre: Array) -> Array:
-        _, (gram,) = self.run(tasks.gram, (centre,), (weights,))
-        return gram
+        return self._summed("gram", weights, shared=(centre,))
 
     def dense_columns(self, index: Index, order: Order = "F") -> Array:
-        (columns,), _ = self.run(tasks.dense_columns, (index,))
-        return np.asarray(columns, order=order)
+        return np.asarray(self._by_rows("dense_columns", index), order=order)
 
     def _columns(self, index: Index) -> Design:
         return ColumnsOfBlocks(self, index)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from proxmargin.data.datasets.dataset import DataLostError
+from proxmargin.data.datasets.dataset import DataLostError, column_of
 from proxmargin.data.designs.base import Design, as_design
 from proxmargin.data.designs.blocks import tasks
 from proxmargin.data.designs.blocks.base import SizedBlocks, stacked
@@ -127,11 +127,7 @@ def on_workers(X: Any, most: float) -> DaskDesign:
 
 def gathered(values: ArrayLike, name: str, count: int) -> Values:
     """A Dask array or series, or an array in memory, with one entry a row, in memory."""
-    column = np.asarray(values.compute() if hasattr(values, "compute") else values)
-    if column.ndim == 2 and column.shape[1] == 1:
-        column = column[:, 0]
-    if column.shape != (count,):
-        raise ValueError(f"{name} must hold one entry a row, ({count},) here, got {column.shape}")
+    column = column_of(values.compute() if hasattr(values, "compute") else values, name, count)
     return _plain(column, name) if column.dtype == object else column
 
 

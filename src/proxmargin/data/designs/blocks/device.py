@@ -254,10 +254,8 @@ def _converted(X: Any) -> str:
     if "complex" in str(X.dtype):
         return ""
     kind = "float32" if "float16" in str(X.dtype) else "float64"  # or integers would be rounded
-    name = library_of(X)
-    by_function = f"{name}.astype(X, {name}.{kind})"
-    by_method = f"X.to(torch.{kind})" if name == "torch" else f"X.astype('{kind}')"
-    return f": give {by_method if name == 'torch' or hasattr(X, 'astype') else by_function}"
+    is_tensor = library_of(X) == "torch"
+    return f": give X.to(torch.{kind})" if is_tensor else f": give X.astype('{kind}')"
 
 
 def _product_error(left: Values, right: Values, product: Values) -> Values:

@@ -3,7 +3,7 @@
 A task is ``task(block, shared, cut)``: the block as a design in memory, arguments for all blocks,
 and the rows of arrays that belong to the block. It returns arrays with one entry a row, which are
 joined, and small arrays, which are combined in the order of the blocks. Tasks are functions of a
-module, so that they can be sent to other processes.
+module or records, so that they can be sent to other processes.
 """
 
 from __future__ import annotations
@@ -83,37 +83,16 @@ def _split(values: Arrays, counts: Sequence[int]) -> list[Arrays]:
 # -- tasks
 
 
-def scores(block: Design, shared: Arrays, cut: Arrays) -> Answer:
-    (coef,) = shared
-    return (block.scores(coef),), ()
+@dataclass(frozen=True, eq=False)
+class Method:
+    """The answer of a method of designs, whose first arguments are the rows that are cut."""
 
+    name: str
+    by_rows: bool = False  # the answer has an entry a row
 
-def adjoint(block: Design, shared: Arrays, cut: Arrays) -> Answer:
-    (dual,) = cut
-    return (), (block.adjoint(dual),)
-
-
-def row_squares(block: Design, shared: Arrays, cut: Arrays) -> Answer:
-    return (block.row_squares(*shared),), ()
-
-
-def column_squares(block: Design, shared: Arrays, cut: Arrays) -> Answer:
-    (centre,), (weights,) = shared, cut
-    return (), (block.column_squares(weights, centre),)
-
-
-def largest(block: Design, shared: Arrays, cut: Arrays) -> Answer:
-    return (), (block.largest(),)
-
-
-def gram(block: Design, shared: Arrays, cut: Arrays) -> Answer:
-    (centre,), (weights,) = shared, cut
-    return (), (block.gram(weights, centre),)
-
-
-def dense_columns(block: Design, shared: Arrays, cut: Arrays) -> Answer:
-    (index,) = shared
-    return (block.dense_columns(index),), ()
+    def __call__(self, block: Design, shared: Arrays, cut: Arrays) -> Answer:
+        answer = (getattr(block, self.name)(*cut, *shared),)
+        return (answer, ()) if self.by_rows else ((), answer)
 
 
 def moments(block: Design, shared: Arrays, cut: Arrays) -> Answer:

@@ -296,7 +296,7 @@ def same(first: Any, second: Any) -> bool:
         return first.dtype == second.dtype and np.array_equal(first, second)
     if isinstance(first, tuple):
         return len(first) == len(second) and all(map(same, first, second))
-    if isinstance(first, tasks.OnColumns):
+    if isinstance(first, tasks.OnColumns | tasks.Method):
         return all(same(getattr(first, f.name), getattr(second, f.name)) for f in fields(first))
     if isinstance(first, partial):
         return same((first.func, first.args), (second.func, second.args)) and not first.keywords
