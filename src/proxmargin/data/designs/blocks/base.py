@@ -27,7 +27,6 @@ from proxmargin.runtime.memory import CACHED_ENTRIES, kept, mapped, mapped_empty
 from proxmargin.runtime.types import Array, Index, Values
 
 FEW_BYTES = 1 << 28  # of data that are read into memory for products of all pairs of rows
-SAMPLED = 1000  # entries of a dual point that are compared before all are
 RECALL_ULPS = 8.0  # difference of a dual point from a multiple of a known one, in unit roundoffs
 
 
@@ -107,7 +106,7 @@ class BlockedDesign(Design):
         if self._known is None or dual.shape[1] != 1:
             return None
         (known, pulled), asked = self._known, dual[:, 0]
-        step = 1 + self.n_samples // SAMPLED
+        step = 1 + self.n_samples // CACHED_ENTRIES
         if _multiples(asked[::step], known[::step]) is None:  # as of most others
             return None
         factors = _multiples(asked, known)
