@@ -304,3 +304,35 @@ def test_a_library_for_lesser_processors_certifies_fits(tmp_path: Path) -> None:
         pytest.skip("this processor is of the least level")
     told(LESSER, str(tmp_path), lesser[0])
     assert told(LESSER, str(tmp_path)) == [lesser[0], "True", "True", "True", "False"]
+
+
+ENDED = """
+import os, signal, sys, threading
+from multiprocessing import active_children
+from pathlib import Path
+from proxmargin.compiled import build, library
+library.FOLDER = Path(sys.argv[1])
+
+def end():
+    while not active_children():
+        threading.Event().wait(0.01)
+    threading.Event().wait(1.0)
+    print(*(each.pid for each in active_children()), flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=end).start()
+build.main("--first")
+"""
+
+
+@pytest.mark.slow
+def test_an_ended_build_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    settings = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    run = [sys.executable, "-c", ENDED, str(tmp_path / "library")]
+    done = subprocess.run(run, env=settings, capture_output=True, text=True)
+    assert done.returncode == 143
+    for number in done.stdout.split():
+        stat = Path("/proc", number, "stat")  # they end soon, and their parent is no more
+        assert not stat.exists() or stat.read_text().split()[2] in "ZX"
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
