@@ -100,7 +100,9 @@ def _end(number: int, frame: object) -> None:
     processes = active_children()
     for process in processes:
         process.terminate()
-    (os._exit if processes else sys.exit)(128 + number)
+    if processes:
+        os._exit(128 + number)
+    sys.exit(128 + number)
 
 
 def is_there(partly: bool) -> bool:
