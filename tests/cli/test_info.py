@@ -172,8 +172,8 @@ class TestWhatCannotBeRead:
         lines = "".join(f"s{k},{'uv'[k % 2]},{k * 5 % 12}.5\n" for k in range(12))
         clinic.write_text("id,kind,weight\n" + lines)
         facts, path = told("sample,a,b\n" + rows, "--labels", str(clinic))
-        typed = f"--labels {clinic} --target kind"
-        assert facts["read_with"] == f"proxmargin compare {path} {typed}"
+        assert facts["read_with"] == f"proxmargin compare {path} --labels {clinic}"
+        assert facts["target"] == "kind"
 
     def test_columns_of_lists_are_left_out(self, tmp_path, capsys):
         path = tmp_path / "d.parquet"
@@ -260,5 +260,5 @@ class TestAdvice:
         numbers = [1000 + 37 * (7 * k % self.ROWS) for k in range(self.ROWS)]
         facts, _ = told({"id": numbers}, end="1.5,TOTAL,case\n")
         assert "--id id" in facts["problem"]
-        assert facts["read_with"].endswith(" --id id")
+        assert facts["read_with"].endswith(" --id id --unlabelled drop")
         assert facts["ids"] == "id"

@@ -158,11 +158,22 @@ class TestTotals:
     CONTENT = "name,a,b,y\nann,1,4,p\nbob,2,3,q\ncy,3,5,p\ndi,4,1,q\n"
 
     @pytest.mark.parametrize("word", TOTALS)
-    def test_a_row_of_totals_is_told_by_its_number(self, written, word):
-        path = written(f"{self.CONTENT}{word},10,13,p\n")
-        with pytest.warns(UserWarning, match=r"row 5 \(.*remove") as caught:
-            read_data(path, ids="name")
-        assert sum("total" in str(each.message) for each in caught) == 1
+    @pytest.mark.parametrize("label", ["p", "", None])
+    def test_a_row_of_totals_is_told_by_its_number_and_left_out(self, written, word, label):
+        content = f"{self.CONTENT}{word},10,13,{label}\n"
+        ids = "name"
+        if label is None:  # the word is in the place of a label
+            content, ids = self.CONTENT + f"zed,10,13,{word}\n", None
+        path = written(content)
+        with pytest.raises(DataError, match=r"row 5 \(.*unlabelled='drop'"):
+            read_data(path, ids=ids)
+        table = read_data(path, ids=ids, unlabelled="drop")
+        assert table.y.tolist() == ["p", "q", "p", "q"]
+        assert any("row 5" in note and "left out" in note for note in table.notes)
+
+    def test_a_class_of_several_samples_may_be_called_so(self, written):
+        path = written("a,y\n1,total\n2,partial\n3,total\n4,partial\n")
+        assert sorted(set(read_data(path).y)) == ["partial", "total"]
 
     def test_a_row_that_is_left_out_or_called_otherwise_is_not_told(self, written):
         with warnings.catch_warnings():
@@ -197,9 +208,11 @@ class TestRows:
             read_data(written("x,y\n1,NA\n2,\n3,EU\n"), na_labels=True)
 
     def test_classes_are_left_out(self, written):
-        options = {"unlabelled": "drop", "drop_classes": ["rare", "q"]}
+        options = {"unlabelled": "drop", "drop_classes": ["rare"]}
         table = read_data(written(self.CONTENT), **options)
-        np.testing.assert_array_equal(table.X, [[2], [4]])
+        np.testing.assert_array_equal(table.X, [[2], [3], [4]])
+        with pytest.raises(DataError, match=r"'y' has one class only, 'p'.*target=NAME"):
+            read_data(written(self.CONTENT), unlabelled="drop", drop_classes=["rare", "q"])
         with pytest.raises(DataError, match="no class 'P'; classes are 'p', 'q', 'rare'"):
             read_data(written(self.CONTENT), unlabelled="drop", drop_classes="P")
 

@@ -47,6 +47,9 @@ _CODES = (*(-int(d * k) for d in "789" for k in (1, 2, 3, 4, 5)), 888, 999, 8888
 # and what else does where the other numbers are known
 _CODES_APART = (*_CODES, -1, *(int(d * k) for d in "789" for k in (1, 2, 3, 4, 5)))
 _CODED = 0.01  # of the rows at least
+FAR = "numbers far from all others of their columns"
+_FAR = 100  # times as far from others as these are from each other
+_FEW_FAR = 3  # cells of a column at most
 _FEW_ROWS = 5
 _MOST_LEVELS = 20  # of a column most of whose cells differ
 _SOME_ROWS = 1000  # that tell what all cells are
@@ -180,15 +183,24 @@ def digests_of(ids: Any) -> Values | None:
     return found
 
 
+def totals(names: Column) -> Column:
+    """The cells of a column that are called as rows are that sum up others."""
+    return names[as_text(names).str.fullmatch(_TOTAL).fillna(False).astype(bool)]
+
+
+def told_of_totals(found: Column, source: str) -> str:
+    """A sentence on rows that are called so."""
+    rows = [f"row {r} ({name!r})" for r, name in zip(found.index + 1, found, strict=True)]
+    return (
+        f"{source}: called as totals are, and no samples then: {listed(rows, quote=False)}, "
+        "counting data rows from 1"
+    )
+
+
 def warn_of_totals(ids: Column, source: str) -> None:
     """Warn, once, of rows that are called as those are that sum up others."""
-    found = ids[ids.str.fullmatch(_TOTAL).fillna(False).astype(bool)]
-    if len(found):
-        rows = [f"row {r} ({name!r})" for r, name in zip(found.index + 1, found, strict=True)]
-        warn(
-            f"{source}: called as totals are, and no samples then: {listed(rows, quote=False)}, "
-            "counting data rows from 1; remove them from the file."
-        )
+    if len(found := totals(ids)):
+        warn(f"{told_of_totals(found, source)}; remove them from the file.")
 
 
 def warn_of_id_numbers(frame: Frame, source: str) -> None:
@@ -266,16 +278,71 @@ def suspected_codes(
     return found
 
 
-def _warn_of_codes(
+class FarCell(NamedTuple):
+    """A number far from the others of its column, which reach from ``low`` to ``high``."""
+
+    column: str
+    value: float
+    row: int
+    low: float
+    high: float
+
+    def told(self) -> str:
+        return f"{self.value:.15g} in row {self.row + 1} (others {self.low:.6g} to {self.high:.6g})"
+
+
+def far_cells(
+    X: Values, names: Sequence[str], ends: Values, rows: Any = None, known: Values | None = None
+) -> list[FarCell]:
+    """The first cells beyond all but a few others, or ``known`` extremes, by far more than these
+    are apart: one column each. ``rows``: those of the file."""
+    few = min(_FEW_FAR, len(X) // 10) or 1
+    if len(X) < _FEW_ROWS or not X.size:
+        return []
+    usual = known
+    if usual is None:
+        some, at = X[:: max(len(X) // _SOME_ROWS, 1)], [few, -1 - few]
+        filled = (np.where(np.isnan(some), end, some) for end in ends[::-1])
+        usual = np.array([np.partition(x, k, axis=0)[k] for x, k in zip(filled, at, strict=True)])
+    with np.errstate(invalid="ignore", over="ignore"):
+        away = np.maximum(usual[0] - ends[0], ends[1] - usual[1])
+        doubtful = np.flatnonzero((usual[1] > usual[0]) & (away > _FAR * (usual[1] - usual[0])))
+    found = []
+    for j in doubtful:
+        values = X[:, j]
+        others = np.sort(values[np.isfinite(values)])
+        others = others[few:-few] if known is None else known[:, j]
+        low, high = float(others[0]), float(others[-1])
+        beyond = np.maximum(low - values, values - high) > _FAR * (high - low)
+        alike = np.mean((low <= values) & (values <= high)) > MOSTLY  # or units differ
+        levels = known is None and len(np.unique(others)) < _FEW_ROWS
+        if beyond.any() and alike and high > low and not levels:
+            at = int(np.argmax(beyond))
+            place = at if rows is None else int(rows[at])
+            found.append(FarCell(names[int(j)], float(values[at]), place, low, high))
+    return found
+
+
+def _warn_of_numbers(
     X: Values,
     names: Sequence[str],
     source: str,
     ends: Values,
+    rows: Values | None,
     known: Values | None,
     way_out: str,
 ) -> None:
-    """Warn, once, of numbers that look like codes of missing cells (see `suspected_codes`)."""
+    """Warn, once, of numbers that look like codes of missing cells (see `suspected_codes`), and of
+    those far from others."""
     found = suspected_codes(X, names, ends, known)
+    far = [each for each in far_cells(X, names, ends, rows, known) if each.column not in found]
+    if far:
+        codes = [f"{each.column}={each.value!r}" for each in far]
+        cells = [f"{each.column!r} holds {each.told()}" for each in far]
+        warn(
+            f"{source}: {FAR}: {listed(cells, quote=False)}, counting data rows from 1; correct "
+            f"them if they are errors, or read them as missing (missing={_one(codes)!r})."
+        )
     if not found:
         return
     words = [f"{name}={code}" for name, (code, _) in found.items()]
@@ -429,7 +496,14 @@ def refuse_unusable_cells(
     """Refuse infinite cells, and missing ones unless ``blanks`` are to be kept."""
     if not blanks:
         _refuse_cells(frame.isna(), source, "missing", way_out)
-    _refuse_cells(np.isinf(frame.select_dtypes("floating")), source, "infinite", _CORRECT)
+    numbers = frame.select_dtypes("floating")
+    infinite = np.isinf(numbers)
+    ends = [numbers[name][infinite[name]].unique() for name in numbers.columns[infinite.any()]]
+    codes = sorted({f"{end:g}" for each in ends for end in each})
+    if len(ends) == 1:
+        codes = [f"{numbers.columns[infinite.any()][0]}={code}" for code in codes]
+    advice = f"{_CORRECT}, or read them as missing (missing={_one(codes)!r})"
+    _refuse_cells(infinite, source, "infinite", advice)
 
 
 def _refuse_cells(mask: Any, source: str, kind: str, way_out: str) -> None:
@@ -481,5 +555,5 @@ def checked(
         )
     if names is not None and not sp.issparse(X):
         known = known if known is not None and known.shape == ends.shape else None
-        _warn_of_codes(X, names, table.source, ends, known, not_filled)
+        _warn_of_numbers(X, names, table.source, ends, table.rows, known, not_filled)
     return table

@@ -15,7 +15,7 @@ from proxmargin.files.errors import DataError, listed, pandas, plural, warn
 from proxmargin.files.tables.cells import example_of, is_number, is_text, slips
 from proxmargin.files.tables.contents import Table
 from proxmargin.runtime.memory import free_bytes, shortage
-from proxmargin.runtime.types import Column, Values
+from proxmargin.runtime.types import Column, Frame, Values
 
 # Beyond this, float64 no longer tells neighbouring integers apart.
 _EXACT_INTEGERS = 2.0**53
@@ -129,6 +129,29 @@ def other_classes(y: Values, names: Sequence[str], source: str) -> NDArray[np.bo
     if not kept.any():
         raise DataError(f"{source}: no sample is of another class (drop_classes=NAME).")
     return kept
+
+
+def class_columns(frame: Frame) -> list[str]:
+    """Columns that may hold classes: first those of a usual name, of text, the last ones."""
+    found = []
+    for j, name in enumerate(frame.columns):
+        column = frame.iloc[:, j].dropna()
+        counts = column.value_counts()
+        text = is_text(column.dtype)
+        whole = text or column.dtype.kind in "ib" or bool((column % 1 == 0).all())
+        several = 2 * len(counts) <= len(column) if text else len(counts) and counts.min() > 1
+        if whole and several and 2 <= len(counts) <= MANY_CLASSES:
+            found.append((name.lower() not in TARGET_NAMES, not text, -j, name))
+    return [str(name) for *_, name in sorted(found)]
+
+
+def refuse_one_class(y: Values, name: str, source: str) -> None:
+    """Refuse labels that are all the same."""
+    if len(y) > 1 and (y == y[0]).all():
+        raise DataError(
+            f"{source}: the target {name!r} has one class only, {str(y[0])!r}; choose another "
+            "target column (target=NAME), or add samples of another class."
+        )
 
 
 def warn_of_default_target(table: Table, source: str) -> None:

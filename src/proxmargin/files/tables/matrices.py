@@ -20,7 +20,12 @@ from sklearn.datasets import load_svmlight_file
 
 from proxmargin.files.errors import DataError, listed, plural
 from proxmargin.files.tables.contents import FeatureMatrix, Table, TableRequest
-from proxmargin.files.tables.labels import class_labels, other_classes, refuse_too_wide
+from proxmargin.files.tables.labels import (
+    class_labels,
+    other_classes,
+    refuse_one_class,
+    refuse_too_wide,
+)
 from proxmargin.files.tables.spelling import spelt_otherwise, told_otherwise
 from proxmargin.files.tables.text import opened_bytes
 from proxmargin.runtime.brief import brief
@@ -151,6 +156,7 @@ class PlainMatrix:
             kept, y = kept[others], y[others]
         X = self.X[kept] if len(kept) < len(self.y) else self.X
         if request.labelled:
+            refuse_one_class(y, "y", self.source)
             refuse_too_wide(self.source, int(X.shape[1]), y)
         return Table(X, y, self.feature_names, "y", self.source, notes=notes, rows=kept)
 

@@ -25,15 +25,19 @@ from proxmargin.files.tables.features import (
     matching_features,
     refuse_text,
     refuse_unusable_cells,
+    told_of_totals,
+    totals,
     warn_of_id_numbers,
     warn_of_levels,
     warn_of_totals,
 )
 from proxmargin.files.tables.labels import (
     OUTCOMES,
+    class_columns,
     class_labels,
     group_names,
     other_classes,
+    refuse_one_class,
     refuse_too_wide,
     sample_weights,
     warn_of_default_target,
@@ -110,16 +114,10 @@ def training_table(
                 f"it out (ignore={name!r})."
             )
     target = found.get("target")
-    if target is not None and request.labelled and request.unlabelled == "drop":
-        kept = target.notna()
-        if not kept.any():
-            raise DataError(
-                f"{source}: no row has a label in {target.name!r}; name the column with the "
-                "labels (target=NAME)."
-            )
-        if (others := int((~kept).sum()) - lost) > 0:
-            notes.append(f"{source}: {plural(others, 'row')} without a label")
-        frame, found = _rows(kept, frame, found)
+    if target is not None and request.labelled:
+        samples, said = _samples(source, found, lost, request.unlabelled)
+        notes += said
+        frame, found = (frame, found) if samples.all() else _rows(samples, frame, found)
     if target is not None and request.normalize_levels:
         found["target"] = joined_levels(found["target"].to_frame()).iloc[:, 0]
     elsewhere = "" if labels is not None else _TAKE if of.turned else _TURN
@@ -138,10 +136,11 @@ def training_table(
     else:
         refuse_text(frame, source, way_out=_way_out(frame, request))
     warn_of_id_numbers(frame, source)
-    if "ids" in found:
+    if "ids" in found and not request.labelled:
         warn_of_totals(found["ids"], source)
     features = features_of(frame, source)
     if y is not None and request.labelled:
+        refuse_one_class(y, found["target"].name, source)
         refuse_too_wide(source, len(features), y)
     table = _table(source, features, frame, found, y, request.blanks)
     if request.target is None and request.labelled:
@@ -156,6 +155,33 @@ def training_table(
         notes=(*of.notes, *notes),
         signs=tuple(f"{name}={sign}" for name, sign in of.signs.items() if name in frame),
     )
+
+
+def _samples(source: str, found: Found, lost: int, unlabelled: str) -> tuple[Column, list[str]]:
+    """Which rows are samples, and notes on others: rows that sum up, and those without a label,
+    which are left out if asked for. ``lost``: samples of which the notes speak."""
+    target = found["target"]
+    sums = totals(target)
+    sums = sums[~sums.duplicated(keep=False)]  # a word of more rows is a class
+    sums = totals(found["ids"]) if "ids" in found and not len(sums) else sums
+    if len(sums) and unlabelled == "error":
+        raise DataError(
+            f"{told_of_totals(sums, source)}; leave them out as rows without a label "
+            "(unlabelled='drop'), or call them otherwise."
+        )
+    kept = pandas().Series(~target.index.isin(sums.index), target.index)
+    notes = [f"{told_of_totals(sums, source)}: left out"] if len(sums) else []
+    if unlabelled == "drop":
+        labelled = target.notna()
+        others = int((kept & ~labelled).sum()) - lost
+        notes += [f"{source}: {plural(others, 'row')} without a label"] if others > 0 else []
+        kept = kept & labelled
+    if not kept.any():
+        raise DataError(
+            f"{source}: no row has a label in {target.name!r}; name the column with the labels "
+            "(target=NAME)."
+        )
+    return kept, notes
 
 
 def _way_out(frame: Frame, request: TableRequest) -> str:
@@ -246,7 +272,10 @@ def _joined(
     wanted = samples["ids"].str.strip()
     key = _key(labels, wanted, request.ids, of)
     roles = ("ids", "groups", "weights", "target")
-    _, found = labels.parts({}, _roles(labels, replace(request, ids=key), {}, roles))
+    places = _roles(labels, replace(request, ids=key, labelled=False), {}, roles)
+    if request.labelled and "target" not in places:
+        places["target"] = _target_among(labels, {*places.values()})
+    _, found = labels.parts({}, places)
     written = found["ids"] = found["ids"].str.strip()
     repeated = written[written.duplicated() & written.notna()].unique()
     if len(repeated):
@@ -285,6 +314,27 @@ def _joined(
             f"{rows['ids'][other].iloc[0]!r} is {wanted[other].iloc[0]!r}"
         )
     return taken, notes, len(lost)
+
+
+def _target_among(labels: NamedColumns, taken: Collection[int]) -> int:
+    """The only column of a table of labels that may hold classes. DataError: there are others."""
+    free = [j for j, name in enumerate(labels.names) if name and j not in taken]
+    cells = labels.load(free).set_axis([labels.called[j] for j in free], axis=1)
+    found = [j for j in free if labels.called[j].lower() in OUTCOMES]
+    if len(found) != 1:
+        classes = class_columns(cells)
+        found = free if len(free) == 1 else [j for j in free if labels.called[j] in classes]
+    if len(found) == 1:
+        return found[0]
+    names = [n for n in classes if found] or [labels.called[j] for j in free]
+    raise DataError(
+        f"{labels.source}: it cannot be known which column has the labels: "
+        + (
+            f"{listed(names)}; name it (target={names[0]!r})."
+            if names
+            else "there is none beside the names of samples; name another table (labels=FILE)."
+        )
+    )
 
 
 def _key(labels: NamedColumns, wanted: Any, given: str | int | None, samples: NamedColumns) -> int:

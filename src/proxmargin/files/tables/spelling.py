@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from proxmargin.files.errors import listed, plural
 from proxmargin.files.tables.cells import is_number, normal_form
 
-_R_WRITES = re.compile(r"^X(?=[\d_])|[-._\s]")  # names of columns, by make.names
+_R_WRITES = re.compile(r"^X(?=[\W\d_])|[\W_]")  # names of columns, by make.names
 
 
 def name_form(name: str) -> str:

@@ -24,17 +24,18 @@ from proxmargin.files.tables.features import (
     are_ids,
     checked,
     extremes,
+    far_cells,
     known_levels,
     suspected_codes,
 )
-from proxmargin.files.tables.labels import MANY_CLASSES, TARGET_NAMES
+from proxmargin.files.tables.labels import OUTCOMES, class_columns
 from proxmargin.files.tables.matrices import PlainMatrix
 from proxmargin.files.tables.samples import model_table, training_table
 from proxmargin.files.tables.sources import TableSource, open_source, transposed
 from proxmargin.files.tables.spelling import spelt_otherwise, told_otherwise
 from proxmargin.models.fitting.registry import model_names
 from proxmargin.runtime.memory import shortage
-from proxmargin.runtime.types import Estimator, Frame, Record
+from proxmargin.runtime.types import Estimator, Record
 
 
 def read_data(
@@ -176,7 +177,11 @@ def _swapped(samples: NamedColumns, labels: NamedColumns, request: TableRequest)
         with warnings.catch_warnings(), suppress(DataError):
             warnings.simplefilter("ignore")
             data = transposed(labels, USUAL) if turned else labels
-            y = training_table(data, replace(request, unlabelled="drop"), samples).y
+            every = range(len(samples.names))
+            classes = class_columns(samples.load(every).set_axis(samples.called, axis=1))
+            target = next(iter(classes), None) if request.target is None else request.target
+            wanted = replace(request, unlabelled="drop", target=target)
+            y = training_table(data, wanted, samples).y
             if y is not None and (y.dtype.kind == "U" or request.target is not None):
                 more = ", transpose=True" if turned else ""
                 return (
@@ -300,6 +305,7 @@ def _as_in_the_model(opened: NamedColumns, request: TableRequest) -> NamedColumn
     return replace(opened, names=[names.get(name, name) for name in opened.names])
 
 
+_GENES = re.compile(r"(?i)gene|probe|symbol|ensembl|protein|transcript|feature|locus")
 NARROWEST = 3  # rows by columns from which the rows are probably not samples
 
 
@@ -317,11 +323,12 @@ def survey(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> Record:
     ids = [j for j in positions if are_ids(frame.iloc[:, j].rename(opened.called[j]))]
     ids = [0, *ids] if opened.index_first or not opened.names[0] else ids
     names = [opened.called[j] for j in dict.fromkeys(ids)]
-    candidates = _candidates(frame.iloc[:, [j for j in positions if j not in ids]])
+    candidates = class_columns(frame.iloc[:, [j for j in positions if j not in ids]])
     text = [n for n, dtype in zip(frame.columns, frame.dtypes, strict=True) if is_text(dtype)]
     numbers = frame.loc[:, [not is_text(dtype) for dtype in frame.dtypes]]
     X = numbers.to_numpy(dtype=np.float64)
-    codes = suspected_codes(X, numbers.columns.tolist(), extremes(X))
+    ends = extremes(X)
+    codes = suspected_codes(X, numbers.columns.tolist(), ends)
     facts = {
         "rows": len(frame),
         "columns": len(positions),
@@ -331,26 +338,21 @@ def survey(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> Record:
             name: f"{code} in {count} rows (missing='{name}={code}')"
             for name, (code, count) in codes.items()
         },
+        "suspected_errors": {
+            each.column: each.told() for each in far_cells(X, [*numbers.columns], ends)
+        },
         "names_of_samples": names,
         "target_candidates": candidates,
     }
-    if names and not candidates and len(frame) > NARROWEST * len(positions):
+    numeric = {*text} <= {*names} and OUTCOMES.isdisjoint(map(str.lower, opened.called))
+    genes = any(map(_GENES.search, names))
+    if names == opened.called[:1] and not candidates:
+        unnamed = not opened.names[0] and names[0] in text
+        genes = genes or unnamed or len(frame) > NARROWEST * len(positions)
+    if numeric and genes:
         facts["doubt"] = (
-            f"{names[0]!r} names the rows, and no column has classes: if the samples are the "
+            f"{names[0]!r} names the rows, and no other column is of words: if the samples are the "
             "columns, turn the table (transpose=True) and take the labels from another one "
             "(labels=FILE)"
         )
     return {name: fact for name, fact in facts.items() if fact}
-
-
-def _candidates(frame: Frame) -> list[str]:
-    """Columns that may hold classes: first those of a usual name, of text, the last ones."""
-    found = []
-    for j in range(frame.shape[1]):
-        column = frame.iloc[:, j].dropna()
-        counts = column.value_counts()
-        whole = is_text(column.dtype) or column.dtype.kind in "ib" or bool((column % 1 == 0).all())
-        if whole and 2 <= len(counts) <= MANY_CLASSES and counts.min() > 1:
-            usual = str(frame.columns[j]).lower() in TARGET_NAMES
-            found.append((not usual, not is_text(column.dtype), -j, frame.columns[j]))
-    return [str(name) for *_, name in sorted(found)]
