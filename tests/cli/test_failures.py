@@ -48,7 +48,7 @@ class TestMistakes:
             ("path iris --model HuberizedSVC --n-alphas 0", "--n-alphas 0: it must be at least 1"),
             ("predict nowhere.pmz iris", "nowhere.pmz"),
             ("info nowhere.pmz", "nowhere.pmz"),
-            ("info iris --sep ;", "no text table"),
+            ("info iris --sep ;", "leave out --sep ';'"),
             ("info iris --encoding klingon", "no encoding 'klingon'"),
             ("fit iris --model HuberizedSVC --ignore 0", "this is a matrix"),
         ],

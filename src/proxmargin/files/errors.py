@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 import warnings
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from string import Formatter
 from types import ModuleType
+from typing import Any
 
 from proxmargin.runtime.brief import brief, users_level, with_page
 from proxmargin.runtime.optional import optional
@@ -45,6 +50,37 @@ def listed(items: Iterable[object], *, quote: bool = True, at_most: int = NAMED_
 def plural(count: int, noun: str) -> str:
     """``1 column``, ``2 columns``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+class _Words(Formatter):
+    """Places of messages: ``{names:listed}``, ``{lines:plain}`` without quotes, ``{names:count}``,
+    ``{n:of row}``."""
+
+    def format_field(self, value: Any, form: str) -> str:
+        if form in ("listed", "plain"):
+            return listed(value, quote=form == "listed")
+        if form == "count":
+            return str(len(value))
+        return plural(value, form[3:]) if form[:3] == "of " else str(format(value, form))
+
+
+@cache
+def messages() -> dict[str, Any]:
+    """What is said of tables: by name the sentence and, where there is one, what to type; and what
+    ``begins`` files of which one of these is said."""
+    path = Path(__file__).with_name("messages.toml")
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def said(message: str, source: object = "", **places: object) -> str:
+    """A message of the table ``messages.toml`` about a source."""
+    words = _Words().vformat("; ".join(messages()[message]), (), places)
+    return f"{source}: {words}" if source else words
+
+
+def refused(message: str, source: object = "", **places: object) -> DataError:
+    """The error with that message."""
+    return DataError(f"{said(message, source, **places)}.")
 
 
 def warn(sentence: str) -> None:

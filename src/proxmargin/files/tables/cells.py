@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.files.errors import DataError, pandas
+from proxmargin.files.errors import pandas, refused
 from proxmargin.files.tables.contents import Dialect
 from proxmargin.runtime.types import Column, Frame
 
@@ -126,11 +126,8 @@ def numbers_meant(series: Column, what: str, dialect: Dialect) -> tuple[Column, 
         if numbers.isna().any() and not ways:
             return text, [], ""
     if ways:
-        others = present[numbers.isna()]
-        raise DataError(
-            f"{what} holds numbers written like {others.iloc[0]!r}{sign and f' with {sign!r}'}; "
-            f"name their marks: {' or '.join(ways)}."
-        )
+        cell, sign = present[numbers.isna()].iloc[0], sign and f" with {sign!r}"
+        raise refused("other_marks", what=what, cell=cell, sign=sign, ways=" or ".join(ways))
     if present.empty:
         return text, [], ""
     found = pandas().Series(np.nan, index=series.index, dtype=np.float64)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from proxmargin.files.errors import DataError, listed, pandas, plural
+from proxmargin.files.errors import pandas, refused, said
 from proxmargin.files.tables.cells import (
     MISSING,
     are_among,
@@ -27,10 +27,6 @@ from proxmargin.files.tables.labels import TARGET_NAMES
 from proxmargin.files.tables.spelling import spelt_otherwise
 from proxmargin.runtime.types import Column, Frame
 
-DIFFER = (
-    "number them (duplicates='suffix'), take their mean (duplicates='mean') or the first "
-    "(duplicates='first'), or leave them out (ignore=NAME)"
-)
 _RANGE = re.compile(r"(\d+)-(\d+)")
 Found = dict[str, Any]  # Series by the role of their column
 
@@ -113,16 +109,13 @@ class NamedColumns:
             if sign:
                 signs.setdefault(sign, []).append(name)
         told = [
-            f"{self.source}: numbers are read without their {sign!r}"
-            f"{', those in brackets as negative' if '(' in sign else ''}: {listed(columns)}"
-            for sign, columns in signs.items()
+            said("signs_in_brackets" if "(" in sign else "signs", self.source, sign=sign, names=n)
+            for sign, n in signs.items()
         ]
         if marks:
-            each = sorted({mark for missing in marks.values() for mark in missing})
-            told.append(
-                f"{self.source}: {listed(each)} among numbers {'is' if len(each) == 1 else 'are'} "
-                f"taken for missing in {plural(len(marks), 'column')}: {listed(marks)}"
-            )
+            words = sorted({mark for missing in marks.values() for mark in missing})
+            count = len(marks)
+            told.append(said("taken_for_missing", self.source, words=words, n=count, names=marks))
         self.notes.extend(note for note in told if note not in self.notes)
 
     def parts(
@@ -146,10 +139,7 @@ class NamedColumns:
         again = frame.columns.duplicated(keep=False)
         text = again & np.array([is_text(dtype) for dtype in frame.dtypes])
         if text.any():
-            words = frame.columns[text].unique()
-            raise DataError(
-                f"{self.source}: columns of text have no mean: {listed(words)}; {DIFFER}."
-            )
+            raise refused("no_mean", self.source, names=frame.columns[text].unique())
         means = frame.loc[:, again].T.groupby(level=0, sort=False).mean().T
         return pandas().concat([frame.loc[:, ~again], means], axis=1)[frame.columns.unique()]
 
@@ -169,24 +159,23 @@ class NamedColumns:
         if len(places) == 1:
             return places[0]
         if places:
-            raise DataError(
-                f"{self.source}: {given!r} is the name of {len(places)} columns; give a position: "
-                f"{listed(places, quote=False)} ({option}=POSITION)."
-            )
+            raise refused("several_columns", self.source, name=given, at=places, option=option)
         try:
             position = int(given)
         except ValueError:
             like = spelt_otherwise([str(given)], self.called).get(str(given), "")
-            raise DataError(
-                f"{self.source}: there is no column {given!r}; the columns are "
-                f"{listed(self.called)}{self.in_one()}: name one of them "
-                f"({option}={(like and repr(like)) or 'NAME'}){self.elsewhere(given, option)}."
+            raise refused(
+                "no_column",
+                self.source,
+                name=given,
+                names=self.called,
+                in_one=self.in_one(),
+                typed=f"{option}={repr(like) if like else 'NAME'}",
+                elsewhere=self.elsewhere(given, option),
             ) from None
         if not -len(self.names) <= position < len(self.names):
-            raise DataError(
-                f"{self.source}: there is no column at position {position}; the file has "
-                f"{plural(len(self.names), 'column')}: 0 is the first, -1 the last ({option}=NAME)."
-            )
+            count = len(self.names)
+            raise refused("no_position", self.source, at=position, count=count, option=option)
         return position % len(self.names)
 
     def matching(self, given: Iterable[str | int]) -> set[int]:
@@ -198,10 +187,7 @@ class NamedColumns:
             if not named and any(mark in text for mark in "*?["):
                 named = [j for j, name in enumerate(self.called) if fnmatchcase(name, text)]
                 if not named:
-                    raise DataError(
-                        f"{self.source}: no column is called like {text!r}; the columns are "
-                        f"{listed(self.called)} (ignore=NAME)."
-                    )
+                    raise refused("no_match", self.source, pattern=text, names=self.called)
             between = _RANGE.fullmatch(text)
             if between and not named:
                 first, last = (self.position(end, "ignore") for end in between.groups())
@@ -237,10 +223,7 @@ class NamedColumns:
         return found
 
     def refuse_repeated(self, names: Sequence[str]) -> NoReturn:
-        raise DataError(
-            f"{self.source}: column names must differ; used more than once: {listed(names)}; "
-            f"{DIFFER}."
-        )
+        raise refused("repeated_names", self.source, names=names)
 
     def in_one(self) -> str:
         """What separates the cells of a table that looks like one column."""

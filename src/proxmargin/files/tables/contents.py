@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxmargin.files.errors import DataError, listed
+from proxmargin.files.errors import refused
 from proxmargin.runtime.types import Record, Values
 
 if TYPE_CHECKING:
@@ -78,11 +78,7 @@ class Dialect:
         object.__setattr__(self, "missing", words)
         empty = [word for word in words if not word.strip() or word[0] == "=" or word[-1] == "="]
         if empty:
-            raise DataError(
-                f"{empty[0]!r} is no code of missing cells: a code of all columns is written "
-                "missing=CODE, one of a single column missing=COLUMN=CODE; empty cells are missing "
-                "without one."
-            )
+            raise refused("no_code", code=empty[0])
         for what, mark in (
             ("separator", self.separator),
             ("decimal mark", self.decimal),
@@ -90,20 +86,15 @@ class Dialect:
             ("mark of comments", self.comment),
         ):
             if mark is not None and (len(mark) != 1 or mark in '"\r\n'):
-                raise DataError(f"The {what} must be one character, and not {mark!r}.")
+                raise refused("no_mark", what=what, mark=mark)
         if self.short_rows not in ("error", "missing"):
-            raise DataError(
-                f"Short rows are an error or missing (short_rows=), and not {self.short_rows!r}."
-            )
+            raise refused("no_treatment", short_rows=self.short_rows)
         if self.thousands == self.decimal:
-            raise DataError(
-                f"The mark {self.decimal!r} cannot be that of decimals and of thousands; name "
-                "another one (decimal= or thousands=)."
-            )
+            raise refused("same_marks", mark=self.decimal)
         try:
             codecs.lookup(self.encoding)
         except LookupError:
-            raise DataError(f"There is no encoding {self.encoding!r}.") from None
+            raise refused("no_encoding", encoding=self.encoding) from None
 
     def codes(self, names: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
         """The words that are missing in all of these columns, and those in one of them alone."""
@@ -122,11 +113,8 @@ class Dialect:
         for name, _, value in (word.rpartition("=") for word in self.missing):
             if name and name not in names:
                 near = get_close_matches(name, names, 1)
-                advice = f": missing='{near[0]}={value}'" if near else " (missing='COLUMN=CODE')"
-                raise DataError(
-                    f"{source}: there is no column {name!r} in which {value!r} could be missing; "
-                    f"the columns are {listed(names)}; name one of them{advice}."
-                )
+                typed = f": missing='{near[0]}={value}'" if near else " (missing='COLUMN=CODE')"
+                raise refused("column_of_code", source, name=name, code=value, names=names, t=typed)
 
 
 USUAL = Dialect()

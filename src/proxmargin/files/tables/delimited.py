@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.files.errors import DataError, listed, pandas, plural
+from proxmargin.files.errors import listed, pandas, refused, said
 from proxmargin.files.tables.cells import MISSING, is_number
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import Dialect
@@ -27,7 +27,7 @@ from proxmargin.files.tables.layout import (
     layout_of,
     repeats,
 )
-from proxmargin.files.tables.text import lines_of, opened_text
+from proxmargin.files.tables.text import first_lines, lines_of, opened_text
 from proxmargin.runtime.brief import brief
 from proxmargin.runtime.types import Frame
 
@@ -38,20 +38,16 @@ _FIRST = 100  # rows that tell how numbers are written
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})?|0")
 
 
-def read_delimited(
-    path: Path, dialect: Dialect, lines: list[str], usual: str | None, others: str
-) -> NamedColumns:
-    """A text table that begins with these lines. Raises DataError: the file cannot be read, or it
-    cannot be known what its first line is."""
+def read_delimited(path: Path, dialect: Dialect, usual: str | None, others: str) -> NamedColumns:
+    """A text table. Raises DataError: the file cannot be read, or it cannot be known what its first
+    line is."""
+    lines = first_lines(path, dialect)
     layout = layout_of(str(path), lines, dialect, usual, others)
     rows = [*islice(cells(lines[layout.skipped :], layout.separator, layout.quote), _FIRST)]
     if layout.separator == ";" and dialect.decimal == "." and not dialect.thousands:
         grouped = _grouped(layout.names, rows)
         if grouped:
-            note = (
-                f"{path}: three digits follow each point, which is read as a decimal one, in "
-                f"{listed(grouped)}; if it groups digits, say so (thousands='.' with decimal=',')"
-            )
+            note = said("grouped_digits", path, names=grouped)
             layout = replace(layout, notes=(*layout.notes, note))
     words = {j for j, cell in enumerate(rows[0] if rows else []) if _is_word(cell.strip(), dialect)}
     return columns_of_text(path, dialect, layout, words)
@@ -65,9 +61,9 @@ def columns_of_text(
 
     def parse(positions: Collection[int], text: Collection[int]) -> Frame:
         asked = {*text}.difference(words)  # pandas reads text faster where it finds it itself
-        frame, said = _whole_rows(path, dialect, layout, _frame(path, dialect, layout, asked, text))
+        frame, told = _whole_rows(path, dialect, layout, _frame(path, dialect, layout, asked, text))
         # columns may be loaded more than once
-        notes.extend(note for note in said if note not in notes)
+        notes.extend(note for note in told if note not in notes)
         return frame
 
     return NamedColumns(
@@ -142,10 +138,8 @@ def _frame(
             _refuse_uneven_rows(path, dialect, layout)
             if "usecols" not in more:  # the cells beyond the header are all empty
                 return _frame(path, dialect, layout, asked, text, **more, usecols=range(width))
-            raise DataError(
-                f"{path}: the rows do not all have the {width} columns of the header: "
-                f"{brief(error).rstrip('.')}."
-            ) from error
+            lines = brief(error).rstrip(".")
+            raise refused("uneven", path, width=width, lines=lines) from error
 
 
 def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tuple[Any, list[str]]:
@@ -171,10 +165,9 @@ def _whole_rows(path: Path, dialect: Dialect, layout: Layout, frame: Any) -> tup
             out["that repeat the header"] = _headers(frame, names, missing)
     out = {what: rows for what, rows in out.items() if rows.size}
     if sum(rows.size for rows in out.values()) == len(frame):
-        raise DataError(f"{path}: there is a header but no data rows.")
+        raise refused("header_alone", path)
     notes = [
-        f"{path}: {plural(rows.size, 'row')} {what} left out "
-        f"({listed(rows + 1, quote=False)}, counting data rows from 1)"
+        said("left_out", path, what=what, count=rows.size, rows=rows + 1)
         for what, rows in out.items()
     ]
     if out:
@@ -188,8 +181,9 @@ def _headers(frame: Frame, names: Sequence[str], missing: Collection[str]) -> ND
     words = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind not in "fiub" and named[j]]
     rows = np.array([], dtype=np.intp)
     if words and len(names) > 1:  # levels of the only column may be like its name
-        cells = frame[words[0]].astype("string").str.strip().str.casefold()
-        rows = np.flatnonzero(cells.eq(named[words[0]].strip().casefold()).fillna(False))
+        column, name = frame[words[-1]], named[words[-1]].strip().casefold()
+        same = [w for w in column.unique() if str(w).strip().casefold() == name]
+        rows = np.flatnonzero(column.isin(same)) if same else rows
     if not rows.size:
         return rows
     found = frame.iloc[rows].astype(object)
@@ -216,24 +210,19 @@ def _refuse_uneven_rows(path: Path, dialect: Dialect, layout: Layout) -> None:
                 short.append(pair)
         elif len(row) > width and any(cell.strip() for cell in row[width:]):
             long.append(pair)
-    refused = long or ([] if dialect.short_rows == "missing" else short)
-    if not refused:
+    wrong = long or ([] if dialect.short_rows == "missing" else short)
+    if not wrong:
         return
-    lines = listed([f"line {n} has {len(row)}" for n, row in refused], quote=False)
-    starts = {row[0].strip()[:1] for _, row in refused}
-    if len(starts) == 1 and starts <= set(COMMENTS):
-        (mark,) = starts
-        advice = f"if these lines are comments, leave them out (comment={mark!r})"
-    elif long:
-        quoted = "" if layout.separator == " " else f", and quote cells with a {layout.separator!r}"
-        advice = f"correct these lines{quoted}, or name another separator (separator=)"
-    else:
-        advice = (
-            "correct these lines, or read the cells that they lack as missing "
-            "(short_rows='missing')"
-        )
-    raise DataError(
-        f"{path}: the rows do not all have the {width} columns of the header: {lines}; {advice}."
+    starts = {row[0].strip()[:1] for _, row in wrong}
+    comments = len(starts) == 1 and starts <= set(COMMENTS)
+    mark, kind = layout.separator, "uneven_long" if long else "uneven_short"
+    raise refused(
+        "uneven_comments" if comments else kind,
+        path,
+        width=width,
+        lines=listed([f"line {n} has {len(row)}" for n, row in wrong], quote=False),
+        mark=next(iter(starts)),
+        quoted="" if mark == " " else f", and quote cells with a {mark!r}",
     )
 
 

@@ -42,6 +42,7 @@ _TOTAL = re.compile(
     r"\s*(:|\(.*\))?\s*",
     re.IGNORECASE,
 )
+_SUM = re.compile("total|sum|mean|average|gesamt|mittelwert")
 # numbers that stand for missing cells in surveys and registers, where they are many and apart
 _CODES = (*(-int(d * k) for d in "789" for k in (1, 2, 3, 4, 5)), 888, 999, 8888, 9999, 99999)
 # and what else does where the other numbers are known
@@ -50,6 +51,7 @@ _CODED = 0.01  # of the rows at least
 FAR = "numbers far from all others of their columns"
 _FAR = 100  # times as far from others as these are from each other
 _FEW_FAR = 3  # cells of a column at most
+_PART = 200  # rows from which it is told which columns may have them
 _FEW_ROWS = 5
 _MOST_LEVELS = 20  # of a column most of whose cells differ
 _SOME_ROWS = 1000  # that tell what all cells are
@@ -185,7 +187,10 @@ def digests_of(ids: Any) -> Values | None:
 
 def totals(names: Column) -> Column:
     """The cells of a column that are called as rows are that sum up others."""
-    return names[as_text(names).str.fullmatch(_TOTAL).fillna(False).astype(bool)]
+    words = as_text(names).dropna().unique().tolist()
+    text = " ".join(words).casefold()  # told faster of all than of each
+    found = [w for w in words if _TOTAL.fullmatch(w)] if _SUM.search(text) else []
+    return names[as_text(names).isin(found)] if found else names[:0]
 
 
 def told_of_totals(found: Column, source: str) -> str:
@@ -301,7 +306,7 @@ def far_cells(
         return []
     usual = known
     if usual is None:
-        some, at = X[:: max(len(X) // _SOME_ROWS, 1)], [few, -1 - few]
+        some, at = X[:: max(len(X) // _PART, 1)], [few, -1 - few]
         filled = (np.where(np.isnan(some), end, some) for end in ends[::-1])
         usual = np.array([np.partition(x, k, axis=0)[k] for x, k in zip(filled, at, strict=True)])
     with np.errstate(invalid="ignore", over="ignore"):

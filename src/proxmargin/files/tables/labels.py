@@ -103,7 +103,8 @@ def _refuse_measurements(labels: Values, name: str, source: str, elsewhere: str)
 
 def _as_words(labels: Values, name: str, source: str, role: str = "target") -> NDArray[np.str_]:
     """Labels as an array of strings, each of which takes as much room as the longest."""
-    lengths = np.fromiter(map(len, labels.tolist()), dtype=np.int64)
+    places, words = pandas().factorize(labels)
+    lengths = np.fromiter(map(len, words), dtype=np.int64)[places]
     # held at once: the words, those without blanks around them, and those in their order
     short = shortage(3 * 4 * int(lengths.max(initial=0)) * lengths.size)
     if short:
@@ -112,7 +113,7 @@ def _as_words(labels: Values, name: str, source: str, role: str = "target") -> N
             f"row {lengths.argmax() + 1} (counting data rows from 1); labels of that length need "
             f"{short}: choose another column, or shorten the label."
         )
-    return labels.astype(str)
+    return np.asarray(words).astype(str)[places]
 
 
 def other_classes(y: Values, names: Sequence[str], source: str) -> NDArray[np.bool_]:

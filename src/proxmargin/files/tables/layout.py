@@ -12,19 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.files.errors import DataError, listed, pandas, plural
+from proxmargin.files.errors import listed, pandas, refused, said
 from proxmargin.files.tables.cells import DOUBTFUL, MISSING, PLAIN, SIGNS, is_number, normal_form
 from proxmargin.files.tables.contents import Dialect
 from proxmargin.files.tables.labels import TARGET_NAMES
 from proxmargin.runtime.types import Frame, Values
 
 COMMENTS = "#!%"  # what lines of comments before a table usually begin with
-
-# what to do where it cannot be known what the first row is
-SAY_WHICH = (
-    "say whether it has the names of the columns (header=True) or is the first sample "
-    "(header=False)"
-)
 
 _SEPARATORS = (",", "\t", ";", "|", " ")
 _ROWS = 100  # from which a separator is told
@@ -98,12 +92,11 @@ def layout_of(
         preamble += 1
     body = lines[preamble:]
     if not body:
-        only = "the file is empty" if is_blank(lines) else "all lines look like comments"
-        raise DataError(f"{source}: {only}.")
+        raise refused("empty" if is_blank(lines) else "comments_alone", source)
     separator = _known_separator(source, body, dialect, usual, others)
     notes = []
     if dialect.separator is None and usual is not None and separator != usual:
-        notes.append(f"{source}: cells are separated by {separator!r} (separator={separator!r})")
+        notes.append(said("separated", source, mark=separator))
     rows, left, reader = [], _CELLS, cells(body, separator)
     for row in reader:
         if not is_blank(row):
@@ -140,7 +133,7 @@ def layout_of_rows(
     while start < len(rows) - 1 and _is_title([row for _, row in rows[start : start + 3]], width):
         start += 1
     if told + start:
-        notes.append(f"{source}: left out before the table: {plural(told + start, 'line')}")
+        notes.append(said("preamble", source, count=told + start))
     end, first = rows[start]
     first, below = [cell.strip() for cell in first], [row for _, row in rows[start + 1 :]]
     if dialect.header is False:
@@ -150,10 +143,9 @@ def layout_of_rows(
     index_first = False
     second = [cell.strip() for cell in below[0]] if len(below) > 2 else []
     if len(second) == len(first) and second != first and _are_units(second, below[1:], dialect):
-        units = listed(filter(None, second))
         del below[0]
         end = rows[start + 1][0]
-        notes.append(f"{source}: left out below the header: 1 line of units: {units}")
+        notes.append(said("units", source, units=[*filter(None, second)]))
     if below and len(first) == width - 1:
         # a header with a name fewer than the rows have cells, as of write.table in R; or a
         # separator at the end of each row
@@ -164,7 +156,7 @@ def layout_of_rows(
             index_first, first = True, ["", *first]
     doubt = header_doubt(first, below, dialect.decimal) if dialect.header is None else ""
     if doubt:
-        raise DataError(f"{source}: the first line {doubt}; {SAY_WHICH}.")
+        raise refused("first_line", source, doubt=doubt)
     return Layout(",", first, end, index_first, tuple(notes))
 
 
@@ -211,17 +203,11 @@ def _known_separator(
 ) -> str:
     separator = dialect.separator or separator_of(body, usual) or (not others and (usual or ","))
     if not separator:
-        raise DataError(
-            f"{source}: unknown kind of file: its lines show no cells; a text table is read where "
-            f"its separator is given (separator=); {others}."
-        )
+        raise refused("no_cells_seen", source, known=others)
     # where both are the same, cells with a decimal mark are quoted
     rows = cells(body[:_ROWS], separator) if separator == dialect.decimal else []
     if separator == dialect.decimal and not any(separator in cell for row in rows for cell in row):
-        raise DataError(
-            f"{source}: the decimal mark {separator!r} also separates the cells; name another "
-            "separator (separator=) or decimal mark (decimal=)."
-        )
+        raise refused("decimal_separates", source, mark=separator)
     return separator
 
 

@@ -216,7 +216,8 @@ def _without_names(
         several = "name the samples, and are no features"
         what = several if len(names) > 1 else "names the samples, and is no feature"
         notes.append(f"{of.source}: {listed(names)} {what} (another one: ids=NAME)")
-    frame = frame.drop(columns=[*empty, *others, *same])
+    if out := [*empty, *others, *same]:
+        frame = frame.drop(columns=out)
     if not frame.shape[1]:
         raise DataError(
             f"{of.source}: no feature columns; found only {listed(of.called)}{of.in_one()}."

@@ -7,7 +7,8 @@ import re
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice, takewhile
 from pathlib import Path, PurePath
@@ -17,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from proxmargin.files.errors import DataError, library, listed, pandas, plural
+from proxmargin.files.errors import DataError, library, listed, messages, pandas, refused, said
 from proxmargin.files.tables.cells import as_text
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import USUAL, Dialect
@@ -56,7 +57,7 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
         raise
     except Exception as error:  # damage surfaces as anything, down to decimal.InvalidOperation
         reason = brief(str(error).partition("\n")[0]).rstrip(".")
-        raise DataError(f"{path}: not a readable {kind} file: {reason}.") from error
+        raise refused("not_readable", path, kind=kind, reason=reason) from error
 
 
 def _read_parquet(path: Path, dialect: Dialect) -> NamedColumns:
@@ -64,12 +65,8 @@ def _read_parquet(path: Path, dialect: Dialect) -> NamedColumns:
         # the file alone: `read_table` would also read columns from folder names: `year=2020`
         file = library("pyarrow.parquet").ParquetFile(str(path))
         rows, columns = file.metadata.num_rows, file.metadata.num_columns
-        short = shortage(_CELL_BYTES * rows * columns)
-        if short:
-            raise DataError(
-                f"{path}: {rows} rows of {columns} columns need {short}; read fewer rows or "
-                "columns."
-            )
+        if short := shortage(_CELL_BYTES * rows * columns):
+            raise refused("large_parquet", path, rows=rows, columns=columns, short=short)
         return _arrow_columns(path, dialect, file.read())
 
 
@@ -86,10 +83,8 @@ def _read_arrow(path: Path, dialect: Dialect) -> NamedColumns:
 
 def _arrow_columns(path: Path, dialect: Dialect, table: Any) -> NamedColumns:
     table.validate(full=True)  # offsets of a damaged file may point anywhere
-    if not table.num_columns:
-        raise DataError(f"{path}: the file has no columns.")
-    if not table.num_rows:
-        raise DataError(f"{path}: there are columns but no data rows.")
+    if not (table.num_columns and table.num_rows):
+        raise refused("no_rows" if table.num_columns else "no_columns", path)
     given, is_nested = table.column_names, library("pyarrow").types.is_nested
     lists = {each.name for each in table.schema if is_nested(each.type)}
     if len(set(given)) < len(given):  # which some versions of PyArrow refuse
@@ -106,17 +101,15 @@ def _arrow_columns(path: Path, dialect: Dialect, table: Any) -> NamedColumns:
     if named:
         names = ["" if index.name is None else str(index.name), *names]
     elif index.nlevels > 1:
-        notes = [f"{path}: levels of the row index are left out: {listed(index.names)}"]
+        notes = [said("levels_of_index", path, names=index.names)]
     frame = frame.reset_index(drop=not named, names=[""] if named else None, allow_duplicates=True)
     frame.columns = range(len(names))
 
     def parse(positions: Collection[int], text: Collection[int]) -> Frame:
         nested = [names[j] for j in positions if names[j] in lists]
         if nested:
-            raise DataError(
-                f"{path}: columns of lists or records cannot be used: {listed(nested)}; leave them "
-                f"out: {' '.join(f'ignore={name!r}' for name in nested)}."
-            )
+            options = " ".join(f"ignore={name!r}" for name in nested)
+            raise refused("nested_columns", path, names=nested, options=options)
         return frame[list(positions)]
 
     return NamedColumns(
@@ -132,22 +125,18 @@ _NUMERIC = ("numeric", "real", "integer")
 
 def _read_arff(path: Path, dialect: Dialect) -> NamedColumns:
     """An ARFF file: nominal attributes, strings and dates are text, whatever they look like."""
-    names: list[str] = []
-    kinds: list[str] = []
     with opened_text(path, USUAL) as stream:
         lines = [*takewhile(lambda line: line.strip().lower() != "@data", stream)]
         body = [line for line in islice(stream, _FIRST_ROWS) if line.strip() and line[0] != "%"]
-    for line in lines:
-        found = _ATTRIBUTE.fullmatch(line.rstrip("\n"))
-        if found:
-            names.append(re.sub(r"\\(.)", r"\1", found[1].strip("'\"")))
-            kinds.append(found[2].lower())
+    found = [each for line in lines if (each := _ATTRIBUTE.fullmatch(line.rstrip("\n")))]
+    names = [re.sub(r"\\(.)", r"\1", each[1].strip("'\"")) for each in found]
+    kinds = [each[2].lower() for each in found]
     if not (body and names):
-        raise DataError(f"{path}: not a readable ARFF file: it lacks attributes, or rows of @data.")
+        raise refused("not_arff", path)
     relations = [n for n, kind in zip(names, kinds, strict=True) if kind.startswith("relational")]
-    if relations or any(line.startswith("{") for line in body[:1]):
+    if relations or body[0].startswith("{"):
         what = f"relations ({listed(relations)})" if relations else "sparse rows ({index value})"
-        raise DataError(f"{path}: {what} of ARFF are not read; save the table as CSV.")
+        raise refused("other_arff", path, what=what)
     single = any("'" in line for line in body) and not any('"' in line for line in body)
     mark = None if any("%" in line for line in body) else "%"  # which cells may have, too
     skipped = 1 + sum(not (mark and line.startswith(mark)) for line in lines)
@@ -157,38 +146,32 @@ def _read_arff(path: Path, dialect: Dialect) -> NamedColumns:
     return replace(columns_of_text(path, plain, layout), words=words)
 
 
-def _read_workbook(path: Path, dialect: Dialect, engine: str) -> NamedColumns:
+def _read_workbook(path: Path, dialect: Dialect, engine: str = "openpyxl") -> NamedColumns:
     """A sheet of an Excel workbook: numbers are those of its cells, other cells text."""
     library(engine)
-    pd = pandas()
     with _readable(path, "Excel"):
         size = path.stat().st_size
         if engine == "openpyxl":
             with zipfile.ZipFile(path) as archive:
                 size = sum(each.file_size for each in archive.infolist())
-        short = shortage(_XML_BYTES * size)
-        if short:
-            raise DataError(f"{path}: the workbook needs {short}; save the sheet as CSV.")
-        with pd.ExcelFile(path, engine=engine) as book:
-            names = book.sheet_names
-            asked = dialect.sheet
+        if short := shortage(_XML_BYTES * size):
+            raise refused("large_workbook", path, short=short)
+        with pandas().ExcelFile(path, engine=engine) as book:
+            names, asked = book.sheet_names, dialect.sheet
             if isinstance(asked, str) and asked not in names and asked.lstrip("-").isdecimal():
                 asked = int(asked)
             if asked is not None and asked not in (*names, *range(len(names))):
-                raise DataError(
-                    f"{path}: there is no sheet {asked!r}; name one of {listed(names)} (sheet=)."
-                )
-            chosen = names if asked is None else [asked]
+                raise refused("no_sheet", path, sheet=asked, names=names)
             options = {"header": None, "keep_default_na": False, "na_values": [""]}
-            sheets = {name: pd.read_excel(book, sheet_name=name, **options) for name in chosen}
+            sheets = book.parse(names if asked is None else [asked], **options)
     filled = {n: s.dropna(how="all").dropna(how="all", axis=1) for n, s in sheets.items()}
     filled = {name: sheet for name, sheet in filled.items() if not sheet.empty}
-    if not filled:
-        raise DataError(f"{path}: there are no cells in the sheets {listed(sheets)}.")
-    if len(filled) > 1:
-        raise DataError(
-            f"{path}: {len(filled)} sheets have cells: {listed(filled)}; choose one "
-            f"(sheet={next(iter(filled))!r})."
+    if len(filled) != 1:
+        raise refused(
+            "several_sheets" if filled else "no_cells",
+            path,
+            names=filled or sheets,
+            name=next(iter(filled), ""),
         )
     ((name, sheet),) = filled.items()
 
@@ -199,12 +182,12 @@ def _read_workbook(path: Path, dialect: Dialect, engine: str) -> NamedColumns:
     frame = sheet.iloc[layout.skipped : end].reset_index(drop=True)
     frame = frame.set_axis(range(sheet.shape[1]), axis=1).infer_objects()
     if frame.empty:
-        raise DataError(f"{path}: there is a header but no data rows.")
+        raise refused("header_alone", path)
     notes = [*layout.notes]
     if len(names) > 1:
-        notes.append(f"{path}: the sheet {name!r} is read (sheet=)")
+        notes.append(said("sheet_read", path, sheet=name))
     if end < len(sheet):
-        notes.append(f"{path}: {plural(len(sheet) - end, 'row')} of notes below the table left out")
+        notes.append(said("notes_of_sheet", path, count=len(sheet) - end))
     return NamedColumns(
         str(path),
         layout.names,
@@ -215,15 +198,11 @@ def _read_workbook(path: Path, dialect: Dialect, engine: str) -> NamedColumns:
     )
 
 
-def _read_old_workbook(path: Path, dialect: Dialect, suffix: str) -> NamedColumns:
+def _read_old_workbook(path: Path, dialect: Dialect) -> NamedColumns:
     """A workbook of Excel until 2003, of which a new one with a password has the same frame."""
-    if suffix in _WORKBOOKS:
-        raise DataError(f"{path}: the workbook has a password: save it without one, or as CSV.")
-    if find_spec("xlrd") is None:
-        raise DataError(
-            f"{path}: an old Excel workbook (.xls): save it as .xlsx or CSV, or install what reads "
-            "it (pip install xlrd)."
-        )
+    locked = _suffix(path.name) in _WORKBOOKS
+    if locked or find_spec("xlrd") is None:
+        raise refused("locked_workbook" if locked else "old_workbook", path)
     return _read_workbook(path, dialect, "xlrd")
 
 
@@ -236,7 +215,7 @@ def transposed(
     """The table turned: its column 0 names features, and samples begin at ``first``."""
     count = len(table.names)
     if count <= first:
-        raise DataError(f"{table.source}: there are no columns beside the names of the features.")
+        raise refused("names_alone", table.source)
     names = table.load([0], [0])[0].fillna("").tolist()
     samples = range(first, count)
     read: list[Any] = []  # the cells, once
@@ -290,7 +269,7 @@ def _read_gct(path: Path, dialect: Dialect) -> NamedColumns:
     lines = first_lines(path, dialect)
     names = [cell.strip() for cell in lines[2].rstrip("\n").split("\t")] if len(lines) > 2 else []
     if len(names) < 3:
-        raise DataError(f"{path}: not a readable GCT file: the third line names no samples.")
+        raise refused("not_gct", path)
     table = columns_of_text(path, dialect, Layout("\t", names, 3))
     return transposed(table, dialect, first=2)
 
@@ -309,115 +288,124 @@ def _read_series_matrix(path: Path, dialect: Dialect) -> NamedColumns:
             if name == "!Sample_characteristics_ch1" and len(keys) == 1:
                 beside[keys.pop()] = [cell.partition(":")[2].strip() for cell in cells]
         else:
-            raise DataError(f"{path}: the series matrix has no table.")
+            raise refused("no_matrix", path)
         names = [cell.strip().strip('"') for cell in stream.readline().rstrip("\n").split("\t")]
     beside = {key: cells for key, cells in beside.items() if len(cells) == len(names) - 1}
-    plain = Dialect(encoding=dialect.encoding, comment="!", missing=dialect.missing)
+    plain = replace(dialect, comment="!", transpose=False)
     return transposed(columns_of_text(path, plain, Layout("\t", names, skipped)), plain, beside)
 
 
-_SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 # suffixes of text tables, and what separates their cells if nothing else is said
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_TYPED: dict[str, Callable[[Path, Dialect], TableSource]] = {
-    ".parquet": _read_parquet,
-    ".arrow": _read_arrow,
-    ".feather": _read_arrow,
-    ".npz": lambda path, _: read_npz(path),
-    ".arff": _read_arff,
+
+
+def _read_text(path: Path, dialect: Dialect, suffix: str) -> NamedColumns:
+    others = "" if suffix in (*SEPARATORS, ".txt") else _known()
+    return read_delimited(path, dialect, SEPARATORS.get(suffix), others)
+
+
+# by kind: what it is called, options of `Dialect` that apply to it, and what reads it
+_CELLS = ("missing", "na_text", "transpose", "exact")
+_NUMBERS = (*_CELLS, "decimal", "thousands")
+_LINES = (*_NUMBERS, "encoding", "short_rows")
+_TEXT = ("a text table", (*_LINES, "comment", "separator", "header"))
+_KINDS: Mapping[
+    str, tuple[str, Sequence[str], Callable[[Path, Dialect], NamedColumns | PlainMatrix]]
+] = {
+    "set": ("a data set of this package", ("exact",), lambda path, _: embedded_set(str(path))),
+    ".parquet": ("a Parquet file", _CELLS, _read_parquet),
+    ".arrow": ("an Arrow file", _CELLS, _read_arrow),
+    ".feather": ("a Feather file", _CELLS, _read_arrow),
+    ".npz": ("a matrix", ("exact",), lambda path, _: read_npz(path)),
+    ".svm": ("a matrix", ("exact",), lambda path, _: read_svmlight(path)),
+    ".arff": ("an ARFF file", _CELLS, _read_arff),
+    ".gct": ("a GCT file", _LINES, _read_gct),
+    "series": ("a series matrix of GEO", _LINES, _read_series_matrix),
+    ".xlsx": ("a workbook", (*_NUMBERS, "header", "sheet"), _read_workbook),
+    ".xls": ("a workbook", (*_NUMBERS, "header", "sheet"), _read_old_workbook),
 }
-_MAGIC = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"FEA1": ".feather"}
-# what begins files that are not read, and what to do
-_FOREIGN = {
-    b"\x93NUMPY": "one array of NumPy, without labels: save both by np.savez('data.npz', X=X, y=y)",
-    b"%%MatrixMarket": "a matrix without labels: read it by scipy.io.mmread, and save it with them "
-    "by sklearn.datasets.dump_svmlight_file",
-    **dict.fromkeys((b"{", b"["), "JSON: save it as CSV (pandas.read_json, to_csv)"),
-    b"<": "a page of HTML or XML: open it in a spreadsheet program, and save it as .xlsx or CSV",
-    b"$FL": "a file of SPSS: save it as CSV there, or by pandas.read_spss and to_csv",
-    b"HEADER RECORD": "a file of SAS: save it as CSV there, or by pandas.read_sas and to_csv",
-    b"MATLAB 5": "a file of MATLAB: save a table as CSV there, or by scipy.io.loadmat",
-    b"\x89HDF": "an HDF5 file: save its table as CSV or Parquet",
-    **dict.fromkeys(
-        (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
-        "a pickle of Python, which could run any code: save the table as Parquet",
-    ),
-    b"%PDF": "a PDF: copy its table into a spreadsheet program, and save that as CSV",
-    **dict.fromkeys(
-        (b"\x89PNG", b"GIF8", b"\xff\xd8\xff"), "a picture: type its table, and save that as CSV"
-    ),
-    b"RDX": "a file of R: save the table there, by write.csv",
-}
-_PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+_SVMLIGHT = (".svm", ".svmlight", ".libsvm")
 _WORKBOOKS = (".xlsx", ".xlsm")
-_GEO = ("!Series_", "!Sample_", "!series_matrix")
+_PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+# what begins files of some kinds
+_MAGIC = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"FEA1": ".feather",
+    b"\xd0\xcf\x11\xe0": ".xls",
+}
+_FIRST_WORDS = {
+    "@relation": ".arff",
+    "#1.2": ".gct",
+    "#1.3": ".gct",
+    **dict.fromkeys(("!series_", "!sample_"), "series"),
+}
 
 
-def open_source(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> TableSource:
-    """The opened file or embedded set. DataError: there is none, or of no known kind."""
-    if source in EMBEDDED:
-        _refuse_dialect(str(source), dialect)
-        return embedded_set(str(source))
+def open_source(
+    source: str | os.PathLike[str], dialect: Dialect = USUAL, *, beside: bool = False
+) -> TableSource:
+    """The opened file or embedded set; ``beside`` a table for which the dialect is meant, of which
+    applies what can. DataError: there is none, of no known kind, or one option does not apply."""
     path = Path(source)
+    kind = "set" if source in EMBEDDED else _kind_of(path, dialect)
+    what, takes, read = _KINDS.get(kind) or (*_TEXT, partial(_read_text, suffix=kind))
+    usual = {f.name: getattr(USUAL, f.name) for f in fields(Dialect) if f.name not in takes}
+    given = {name: getattr(dialect, name) for name in usual}
+    others = {name: value for name, value in given.items() if value != usual[name]}
+    if others and not beside:
+        typed = (f"{'na_labels' if n == 'na_text' else n}={_word(v)!r}" for n, v in others.items())
+        raise refused("other_kind", source, what=what, typed=", ".join(typed))
+    dialect = replace(dialect, **usual)
+    opened = read(path, dialect)
+    turn = isinstance(opened, NamedColumns) and dialect.transpose and not opened.turned
+    return transposed(opened, dialect) if turn else opened
+
+
+def _word(value: object) -> object:
+    several = isinstance(value, tuple)
+    return value if not several else value[0] if len(value) == 1 else [*value]
+
+
+def _kind_of(path: Path, dialect: Dialect) -> str:
+    """The kind of a file, or the suffix of a text table."""
     _refuse_unreadable(path)
-    opened = _opened(path, dialect)
-    if not dialect.transpose:
-        return opened
-    if isinstance(opened, PlainMatrix):
-        raise DataError(f"{path}: a matrix has its samples in rows: leave out transpose=True.")
-    return opened if opened.turned else transposed(opened, dialect)
-
-
-def _opened(path: Path, dialect: Dialect) -> TableSource:
-    suffix = _suffix(path.name)
-    head = b""
+    suffix, head = _suffix(path.name), b""
     if path.is_file():  # what comes through a pipe comes once
         with path.open("rb") as stream:
             head = stream.read(_SHOWN)
-    if head.startswith(b"\xd0\xcf\x11\xe0"):
-        return _read_old_workbook(path, dialect, suffix)
-    if suffix in _WORKBOOKS and not head.startswith(b"PK"):
+    if suffix in _WORKBOOKS and not head.startswith((b"PK", b"\xd0\xcf\x11\xe0")):
         suffix = ".txt"  # under the name of a workbook
-    if head.startswith(b"PK\x03\x04") or suffix in (*_WORKBOOKS, ".npz"):
+    if head.startswith(b"PK\x03\x04") or suffix == ".npz":
         members = _members(path)
         if suffix in _WORKBOOKS or "xl/workbook.xml" in members:
-            return _read_workbook(path, dialect, "openpyxl")
+            return ".xlsx"
         if suffix == ".npz" or any(name.endswith(".npy") for name in members):
-            suffix = ".npz"
-        elif len(members) == 1:
-            suffix = _suffix(members[0])
-    foreign = next((what for mark, what in _FOREIGN.items() if head.startswith(mark)), None)
-    if foreign:
-        raise DataError(f"{path}: {foreign}.")
-    kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), suffix)
-    if kind in _TYPED:
-        _refuse_dialect(str(path), dialect, but=() if kind == ".npz" else ("missing", "na_text"))
-        if kind != ".arff" and head.startswith(_PACKED) and suffix != ".npz":
-            raise DataError(f"{path}: a compressed file of a binary format: unpack it.")
-        return _TYPED[kind](path, dialect)
+            return ".npz"
+        suffix = _suffix(members[0]) if len(members) == 1 else suffix
+    for message, marks in messages()["begins"].items():
+        if head.startswith(tuple(mark.encode("latin-1") for mark in marks)):
+            raise refused(message, path)
+    told = next((kind for mark, kind in _MAGIC.items() if head.startswith(mark)), None)
+    kind = told or suffix
+    if kind in _MAGIC.values() and head.startswith(_PACKED):
+        raise refused("packed_binary", path)
+    if told or kind in (".parquet", ".arrow", ".feather", ".arff"):
+        return kind
     if kind in _SVMLIGHT and dialect.separator is None:
-        _refuse_dialect(str(path), dialect)
-        return read_svmlight(path)
+        return ".svm"
     if path.is_fifo():
-        raise DataError(
-            f"{path}: what comes through a pipe comes once, and tables are read more than once: "
-            "save it as a file, and name that."
-        )
+        raise refused("pipe", path)
     library("pandas")
-    lines = first_lines(path, dialect)
     if dialect.separator is None:
-        filled = [line for line in lines[:_TOLD_BY] if line.strip()]
-        start = next((line.lower() for line in filled if not line.startswith("%")), "")
-        if start.startswith("@relation"):
-            return _read_arff(path, dialect)
-        if filled and filled[0].startswith(("#1.2", "#1.3")):
-            return _read_gct(path, dialect)
-        if filled and filled[0].startswith(_GEO):
-            return _read_series_matrix(path, dialect)
-        if kind not in SEPARATORS and dialect == USUAL and is_svmlight(filled):
-            return read_svmlight(path)
-    others = "" if kind in (*SEPARATORS, ".txt") else _known()
-    return read_delimited(path, dialect, lines, SEPARATORS.get(kind), others)
+        lines = [line for line in first_lines(path, dialect)[:_TOLD_BY] if line.strip()]
+        start = next((line.lower() for line in lines if not line.startswith("%")), "")
+        for words, found in _FIRST_WORDS.items():
+            if start.startswith(words):
+                return found
+        if kind not in SEPARATORS and dialect == USUAL and is_svmlight(lines):
+            return ".svm"
+    return kind if kind in (*SEPARATORS, ".txt") else "text"
 
 
 def _suffix(name: str) -> str:
@@ -436,33 +424,20 @@ def _members(path: Path) -> list[str]:
         return []
 
 
-def _refuse_dialect(source: str, dialect: Dialect, but: Collection[str] = ()) -> None:
-    usual = {name: getattr(USUAL, name) for name in ("transpose", "exact", *but)}
-    if replace(dialect, **usual) != USUAL:
-        raise DataError(
-            f"{source}: this is no text table, so separator, decimal mark, encoding and header "
-            "do not apply."
-        )
-
-
 def _refuse_unreadable(path: Path) -> None:
     try:
         size = path.stat().st_size
     except (OSError, ValueError):
-        raise DataError(
-            f"There is no file {str(path)!r}, nor a data set of that name; {_known()}."
-        ) from None
+        raise refused("no_file", name=str(path), known=_known()) from None
     if path.is_dir():
-        raise DataError(f"{path}: this is a folder; name one data file in it.")
+        raise refused("folder", path)
     if size == 0 and path.is_file():
-        raise DataError(f"{path}: the file is empty.")
+        raise refused("empty", path)
     if not os.access(path, os.R_OK):
-        raise DataError(f"{path}: the file may not be read (permission denied).")
+        raise refused("not_allowed", path)
 
 
 def _known() -> str:
-    suffixes = listed(
-        [*SEPARATORS, ".txt", *_SVMLIGHT, *_TYPED, ".gct", *_WORKBOOKS], quote=False, at_most=99
-    )
-    names = listed(EMBEDDED, quote=False, at_most=len(EMBEDDED))
-    return f"known are the suffixes {suffixes}, and the embedded sets {names}"
+    suffixes = [*SEPARATORS, ".txt", *_SVMLIGHT, *(k for k in _KINDS if k[0] == "."), ".xlsm"]
+    known = (", ".join(dict.fromkeys(each)) for each in (suffixes, EMBEDDED))
+    return "known are the suffixes {}, and the embedded sets {}".format(*known)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from proxmargin.files.errors import listed, plural
+from proxmargin.files.errors import said
 from proxmargin.files.tables.cells import is_number, normal_form
 
 _R_WRITES = re.compile(r"^X(?=[\W\d_])|[\W_]")  # names of columns, by make.names
@@ -31,5 +31,4 @@ def spelt_otherwise(wanted: Iterable[str], present: Iterable[str]) -> dict[str, 
 def told_otherwise(source: str, other: Mapping[str, str]) -> str:
     """A note on names of a model by those that are taken for them."""
     pairs = [f"{here!r} is {name!r}" for name, here in other.items()]
-    count = plural(len(pairs), "column")
-    return f"{source}: {count} of the model written otherwise: {listed(pairs, quote=False)}"
+    return said("written_otherwise", source, count=len(pairs), pairs=pairs)

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from proxmargin.data.inputs.parameters import check_choice
 from proxmargin.data.inputs.preprocessing import SeenLevels, levels_of
-from proxmargin.files.errors import DataError, listed, pandas
+from proxmargin.files.errors import DataError, pandas, refused, said
 from proxmargin.files.tables.cells import MISSING, is_text
 from proxmargin.files.tables.columns import NamedColumns
 from proxmargin.files.tables.contents import DUPLICATES, USUAL, Dialect, Table, TableRequest
@@ -157,12 +157,12 @@ def read_data(
         if isinstance(samples, PlainMatrix):
             return checked(samples.table(request))
         return checked(training_table(samples, request))
-    named, others = _named(samples), _named(open_source(labels, _beside(dialect)))
+    named, others = _named(samples), _named(open_source(labels, _beside(dialect), beside=True))
     try:
         return checked(training_table(named, request, others))
     except DataError as error:
         hint = _swapped(named, others, request)
-        raise DataError(f"{str(error)[:-1]}{hint}.") from None
+        raise DataError(f"{str(error)[:-1]}{hint and f'; {hint}'}.") from None
 
 
 def _beside(dialect: Dialect) -> Dialect:
@@ -184,17 +184,14 @@ def _swapped(samples: NamedColumns, labels: NamedColumns, request: TableRequest)
             y = training_table(data, wanted, samples).y
             if y is not None and (y.dtype.kind == "U" or request.target is not None):
                 more = ", transpose=True" if turned else ""
-                return (
-                    "; the two tables are the wrong way round: the samples are in "
-                    f"{labels.source}{more}, with labels={samples.source!r}"
-                )
+                return said("swapped", data=labels.source, more=more, labels=samples.source)
     return ""
 
 
 def _named(source: TableSource) -> NamedColumns:
     if isinstance(source, NamedColumns):
         return source
-    raise DataError(f"{source.source}: a matrix names no samples, by which labels are joined.")
+    raise refused("matrix_without_names", source.source)
 
 
 def _several(given: Any) -> tuple[Any, ...]:
@@ -260,19 +257,19 @@ def read_for_model(
     if isinstance(opened, NamedColumns):
         opened = _as_in_the_model(opened, wanted)
         codes = [word for word in codes if word.rpartition("=")[0] in ("", *opened.called)]
-        said = [f"missing={word!r}" for word in codes]
+        typed = [f"missing={word!r}" for word in codes]
         if wanted.normalize_levels != normalize_levels:
-            said.append("normalize_levels=True")
+            typed.append("normalize_levels=True")
         if wanted.duplicates != duplicates:
-            said.append(f"duplicates={wanted.duplicates!r}")
-        if said:
-            opened.notes.append(f"{source}: read as the training data were: {', '.join(said)}")
+            typed.append(f"duplicates={wanted.duplicates!r}")
+        if typed:
+            opened.notes.append(said("read_as_in_training", source, typed=typed))
         known = replace(opened.dialect, missing=(*opened.dialect.missing, *codes))
-        beside = None if labels is None else _named(open_source(labels, _beside(dialect)))
+        beside = None if labels is None else _named(open_source(labels, _beside(dialect), beside=True))
         table = model_table(replace(opened, dialect=known), wanted, beside)
     else:
         if codes:
-            untold = [f"{source}: a matrix is read without {listed(codes, quote=False)} (missing=)"]
+            untold = [said("codes_of_matrix", source, codes=codes)]
         table = opened.for_model(wanted)
     not_filled = "" if wanted.blanks else wanted.not_filled
     ranges = getattr(model, "table_ranges_", None)
@@ -282,9 +279,7 @@ def read_for_model(
         rows, width = table.X.shape
         short = shortage(2 * 8 * rows * width) if sp.issparse(table.X) else ""
         if short:
-            raise DataError(
-                f"{source}: the levels of {rows} rows of {width} features need {short}; use fewer."
-            )
+            raise refused("large_levels", source, rows=rows, width=width, short=short)
         X = table.X.toarray() if sp.issparse(table.X) else table.X  # zeros are levels, too
         frame = pandas().DataFrame(X, columns=columns)
         frame = known_levels(frame, (), wanted, table.source, exact=False)
@@ -350,9 +345,5 @@ def survey(source: str | os.PathLike[str], dialect: Dialect = USUAL) -> Record:
         unnamed = not opened.names[0] and names[0] in text
         genes = genes or unnamed or len(frame) > NARROWEST * len(positions)
     if numeric and genes:
-        facts["doubt"] = (
-            f"{names[0]!r} names the rows, and no other column is of words: if the samples are the "
-            "columns, turn the table (transpose=True) and take the labels from another one "
-            "(labels=FILE)"
-        )
+        facts["doubt"] = said("genes_in_rows", name=names[0])
     return {name: fact for name, fact in facts.items() if fact}

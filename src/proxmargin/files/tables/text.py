@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from proxmargin.files.errors import DataError
+from proxmargin.files.errors import refused
 from proxmargin.files.tables.contents import Dialect
 from proxmargin.runtime.files import unpacked_bytes
 from proxmargin.runtime.memory import free_bytes, in_words
@@ -67,16 +67,11 @@ class _Watched(io.RawIOBase):
         after = len(piece) - 1 - piece.rfind(end)
         self._unended = after if lines else self._unended + len(piece)
         if self._unended > self._longest:
-            raise DataError(
-                f"{self._path}: line {self._lines + 1} is longer than {in_words(self._longest)}; "
-                "the file is damaged, or it is no text with one sample a line."
-            )
+            longest = in_words(self._longest)
+            raise refused("long_line", self._path, line=self._lines + 1, longest=longest)
         if self._needed > self._free:
-            raise DataError(
-                f"{self._path}: the first {self._lines} lines need {in_words(self._needed)} of "
-                f"memory, and {in_words(self._free)} is free; read fewer rows or columns, or use a "
-                "machine with more memory."
-            )
+            needed, free = in_words(self._needed), in_words(self._free)
+            raise refused("large_text", self._path, lines=self._lines, needed=needed, free=free)
         return len(piece)
 
 
@@ -105,20 +100,14 @@ def opened_text(path: Path, dialect: Dialect, line: int = 0) -> Iterator[TextIO]
     except NulFound as error:
         with opened_text(path, dialect) as text:
             line = next(number for number, line in enumerate(text, 1) if "\0" in line)
-        raise DataError(
-            f"{path}: a NUL character in line {line}: the file is damaged, or its encoding is "
-            "another one (encoding=)."
-        ) from error
+        raise refused("nul", path, line=line) from error
     except UnicodeError as error:
         reason = getattr(error, "reason", str(error))
-        raise DataError(
-            f"{path}: not a text file in {encoding.upper()}: {reason}; name its encoding "
-            "(encoding=), such as encoding='latin-1'."
-        ) from error
+        raise refused("encoding", path, encoding=encoding.upper(), reason=reason) from error
     except csv.Error as error:
-        raise DataError(f"{path}: not a readable text table: {error}.") from error
+        raise refused("not_readable", path, kind="text table", reason=error) from error
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error}.") from error
+        raise refused("unreadable", path, reason=error) from error
 
 
 def lines_of(stream: TextIO, dialect: Dialect) -> Iterator[tuple[int, str]]:
