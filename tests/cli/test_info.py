@@ -262,3 +262,10 @@ class TestAdvice:
         assert "--id id" in facts["problem"]
         assert facts["read_with"].endswith(" --id id --unlabelled drop")
         assert facts["ids"] == "id"
+
+    @pytest.mark.parametrize("typed", [["--sheet", "3"], ["--sheet=3", "--encode"]])
+    def test_options_of_other_files_are_left_out_of_it(self, told, typed):
+        facts, _ = told({}, *typed)
+        assert facts["problem"].endswith("leave out --sheet 3.")
+        assert "--sheet" not in facts["read_with"]
+        assert facts["rows"] == self.ROWS

@@ -155,6 +155,7 @@ def _options(found: re.Match[str]) -> str:
 
 
 AT_MOST = 16  # options
+_LEFT_OUT = re.compile("without these options: leave out (.*)")
 SWAPPED = "the two tables are the wrong way round"
 _NO_COLUMN = re.compile("there is no column '([^']*)'")
 OPTION = re.compile(r"(--[a-z-]+)(?: ('[^']*'|[^\s;,)(]*[^\s;,.)(]))?")
@@ -175,15 +176,17 @@ def remedied(
     for _ in range(AT_MOST):
         used = copy(used)
         more = _next(sentence, typed, candidates, reader)
+        if left := _LEFT_OUT.search(sentence):
+            more = _left_out(used, [flag for flag, _ in OPTION.findall(left[1])], reader)
         if SWAPPED in sentence and not typed:
             more = ["--labels", used.data, *["--transpose"][: "--transpose, with" in sentence]]
             used.data = used.labels
         if more is None:
             break
         wrong = _NO_COLUMN.search(sentence)
-        if wrong and more[0] == "--ignore":
+        if wrong and more[:1] == ["--ignore"]:
             used.ignore = [each for each in used.ignore if each != wrong[1]]
-        if wrong and more[0] == "--missing":
+        if wrong and more[:1] == ["--missing"]:
             words = [word for each in used.missing for word in each.split(",")]
             others = [word for word in words if not word.startswith(f"{wrong[1]}=")]
             used.missing, more[1] = [], ",".join([more[1], *others])
@@ -197,6 +200,22 @@ def remedied(
         except ValueError as error:
             sentence = as_options(str(error))
     return used, typed
+
+
+def _left_out(
+    used: argparse.Namespace, flags: list[str], reader: argparse.ArgumentParser
+) -> list[str]:
+    """Sets these options as if they had not been typed; there is nothing to type for them."""
+    known = {flag: action for action in reader._actions for flag in action.option_strings}
+    typed = [*used.typed]
+    for flag in flags:
+        setattr(used, known[flag].dest, known[flag].default)
+        words = 1 if known[flag].nargs == 0 else 2
+        for at in reversed(range(len(typed))):
+            if typed[at].partition("=")[0] == flag:
+                del typed[at : at + (1 if "=" in typed[at] else words)]
+    used.typed = typed
+    return []
 
 
 def heeded(

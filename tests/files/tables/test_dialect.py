@@ -81,7 +81,7 @@ class TestDialect:
     @pytest.mark.parametrize("name", ["iris", "data.svm", "data.npz", "data.parquet"])
     def test_other_formats_have_no_dialect(self, written, name):
         source = name if name == "iris" else written("1 1:2\n", name)
-        with pytest.raises(DataError, match="read without these options: leave out encoding='latin-1'"):
+        with pytest.raises(DataError, match="options: leave out encoding='latin-1'"):
             read_data(source, dialect=Dialect(encoding="latin-1"))
 
 

@@ -29,9 +29,8 @@ def table(**columns) -> pd.DataFrame:
 def written(tmp_path):
     def write(frame: pd.DataFrame, name: str = "d.csv", **how) -> str:
         path = tmp_path / name
-        getattr(frame, {"csv": "to_csv", "xlsx": "to_excel"}[name.rpartition(".")[2]])(
-            path, **{"index": False, **how}
-        )
+        writers = {"csv": "to_csv", "xlsx": "to_excel", "parquet": "to_parquet"}
+        getattr(frame, writers[name.rpartition(".")[2]])(path, **{"index": False, **how})
         return str(path)
 
     return write
@@ -105,6 +104,32 @@ class TestInfiniteCells:
             read_data(path)
         read = read_data(path, blanks=True, dialect=Dialect(missing=("inf", "-inf")))
         assert np.isnan(read.X).sum() == 3
+
+
+class TestOptionsOfOtherFiles:
+    @pytest.mark.parametrize(
+        ("name", "given", "typed"),
+        [
+            ("d.csv", {"sheet": "3"}, "sheet='3'"),
+            ("d.xlsx", {"encoding": "latin-1", "comment": "#"}, "encoding='latin-1', comment='#'"),
+            ("d.xlsx", {"separator": ";"}, "separator=';'"),
+            ("d.parquet", {"short_rows": "missing"}, "short_rows='missing'"),
+            ("d.parquet", {"header": False, "decimal": ","}, "decimal=',', header=False"),
+            ("iris", {"missing": ("-9", "-8")}, r"missing=\['-9', '-8'\]"),
+            ("iris", {"transpose": True, "na_text": True}, "transpose=True, na_labels=True"),
+        ],
+    )
+    def test_they_are_refused_by_name(self, written, name, given, typed):
+        path = written(table(), name) if "." in name else name
+        with pytest.raises(DataError, match=f"leave out {typed}"):
+            read_data(path, dialect=Dialect(**given))
+
+    def test_those_of_the_data_are_no_options_of_the_labels(self, written):
+        data = table(ids=[f"P{k}" for k in range(N)]).drop(columns="grp")
+        labels = written(pd.DataFrame({"ids": data["ids"], "grp": GROUPS}), "l.xlsx")
+        path = written(data, encoding="latin-1")
+        read = read_data(path, labels=labels, dialect=Dialect(encoding="latin-1"))
+        assert read.y.tolist() == GROUPS.tolist()
 
 
 @pytest.mark.parametrize("suffix", ["csv", "xlsx"])

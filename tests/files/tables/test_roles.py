@@ -169,7 +169,7 @@ class TestTotals:
             read_data(path, ids=ids)
         table = read_data(path, ids=ids, unlabelled="drop")
         assert table.y.tolist() == ["p", "q", "p", "q"]
-        assert any("row 5" in note and "left out" in note for note in table.notes)
+        assert any("1 row called as totals are left out (5, " in note for note in table.notes)
 
     def test_a_class_of_several_samples_may_be_called_so(self, written):
         path = written("a,y\n1,total\n2,partial\n3,total\n4,partial\n")

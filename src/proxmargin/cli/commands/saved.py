@@ -403,7 +403,7 @@ def _still_given(
     arguments: argparse.Namespace, used: argparse.Namespace, typed: list[str]
 ) -> list[str]:
     """The words that were typed for `info`, without its own and options that ``typed`` corrects."""
-    words = [w for w in arguments.typed[1:] if w not in (arguments.data, *OF_INFO)]
+    words = [w for w in used.typed[1:] if w not in (arguments.data, *OF_INFO)]
     for flag, name in _REPLACED:
         kept = getattr(used, name)
         kept = kept if isinstance(kept, list) else [kept]

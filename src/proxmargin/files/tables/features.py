@@ -306,9 +306,9 @@ def far_cells(
         return []
     usual = known
     if usual is None:
-        some, at = X[:: max(len(X) // _PART, 1)], [few, -1 - few]
+        some, kth = X[:: max(len(X) // _PART, 1)], (few, -1 - few)
         filled = (np.where(np.isnan(some), end, some) for end in ends[::-1])
-        usual = np.array([np.partition(x, k, axis=0)[k] for x, k in zip(filled, at, strict=True)])
+        usual = np.array([np.partition(x, k, axis=0)[k] for x, k in zip(filled, kth, strict=True)])
     with np.errstate(invalid="ignore", over="ignore"):
         away = np.maximum(usual[0] - ends[0], ends[1] - usual[1])
         doubtful = np.flatnonzero((usual[1] > usual[0]) & (away > _FAR * (usual[1] - usual[0])))

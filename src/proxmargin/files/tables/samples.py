@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from proxmargin.files.errors import DataError, listed, pandas, plural, warn
+from proxmargin.files.errors import DataError, listed, pandas, plural, said, warn
 from proxmargin.files.tables.cells import MISSING, is_text, normal_form, text_columns, without
 from proxmargin.files.tables.columns import Found, NamedColumns
 from proxmargin.files.tables.contents import Table, TableRequest
@@ -105,9 +105,9 @@ def training_table(
     frame, notes = _without_names(of, frame, found, request.ids)
     read, lost = len(frame), 0  # samples without a row of labels, of which the notes speak
     if labels is not None:
-        more, said, lost = _joined(labels, found, replace(request, ids=asked), of)
+        more, told, lost = _joined(labels, found, replace(request, ids=asked), of)
         found |= more
-        notes += said
+        notes += told
         if "target" in found and (name := found["target"].name) in frame.columns:
             raise DataError(
                 f"{source}: the target {name!r} of {labels.source} is a column here, too: leave "
@@ -115,8 +115,8 @@ def training_table(
             )
     target = found.get("target")
     if target is not None and request.labelled:
-        samples, said = _samples(source, found, lost, request.unlabelled)
-        notes += said
+        samples, told = _samples(source, found, lost, request.unlabelled)
+        notes += told
         frame, found = (frame, found) if samples.all() else _rows(samples, frame, found)
     if target is not None and request.normalize_levels:
         found["target"] = joined_levels(found["target"].to_frame()).iloc[:, 0]
@@ -170,7 +170,8 @@ def _samples(source: str, found: Found, lost: int, unlabelled: str) -> tuple[Col
             "(unlabelled='drop'), or call them otherwise."
         )
     kept = pandas().Series(~target.index.isin(sums.index), target.index)
-    notes = [f"{told_of_totals(sums, source)}: left out"] if len(sums) else []
+    what, rows = "called as totals are", sums.index + 1
+    notes = [said("left_out", source, what=what, count=len(rows), rows=rows)] if len(rows) else []
     if unlabelled == "drop":
         labelled = target.notna()
         others = int((kept & ~labelled).sum()) - lost

@@ -358,13 +358,16 @@ def open_source(
         raise refused("other_kind", source, what=what, typed=", ".join(typed))
     dialect = replace(dialect, **usual)
     opened = read(path, dialect)
-    turn = isinstance(opened, NamedColumns) and dialect.transpose and not opened.turned
-    return transposed(opened, dialect) if turn else opened
+    if isinstance(opened, NamedColumns) and dialect.transpose and not opened.turned:
+        return transposed(opened, dialect)
+    return opened
 
 
 def _word(value: object) -> object:
-    several = isinstance(value, tuple)
-    return value if not several else value[0] if len(value) == 1 else [*value]
+    """A value as messages have it: one code, or a list of them."""
+    if not isinstance(value, tuple):
+        return value
+    return value[0] if len(value) == 1 else [*value]
 
 
 def _kind_of(path: Path, dialect: Dialect) -> str:
