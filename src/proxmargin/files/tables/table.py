@@ -157,7 +157,7 @@ def read_data(
         if isinstance(samples, PlainMatrix):
             return checked(samples.table(request))
         return checked(training_table(samples, request))
-    named, others = _named(samples), _named(open_source(labels, _beside(dialect), beside=True))
+    named, others = _named(samples), _opened_labels(labels, dialect)
     try:
         return checked(training_table(named, request, others))
     except DataError as error:
@@ -165,10 +165,10 @@ def read_data(
         raise DataError(f"{str(error)[:-1]}{hint and f'; {hint}'}.") from None
 
 
-def _beside(dialect: Dialect) -> Dialect:
-    """That of a table of labels."""
-    same = ("encoding", "missing", "na_text")
-    return Dialect(**{name: getattr(dialect, name) for name in same})
+def _opened_labels(labels: str | os.PathLike[str], dialect: Dialect) -> NamedColumns:
+    """The table of labels beside one that is written so."""
+    same = {name: getattr(dialect, name) for name in ("encoding", "missing", "na_text")}
+    return _named(open_source(labels, Dialect(**same), beside=True))
 
 
 def _swapped(samples: NamedColumns, labels: NamedColumns, request: TableRequest) -> str:
@@ -265,7 +265,7 @@ def read_for_model(
         if typed:
             opened.notes.append(said("read_as_in_training", source, typed=typed))
         known = replace(opened.dialect, missing=(*opened.dialect.missing, *codes))
-        beside = None if labels is None else _named(open_source(labels, _beside(dialect), beside=True))
+        beside = None if labels is None else _opened_labels(labels, dialect)
         table = model_table(replace(opened, dialect=known), wanted, beside)
     else:
         if codes:
