@@ -15,18 +15,13 @@ from proxmargin.data.designs.views import (
     Coordinates,
     centred,
     in_short_coordinates,
-    short_side,
 )
 from proxmargin.functions.losses.minimax import EllipsoidLoss
 from proxmargin.optimality.problem import Problem
 from proxmargin.runtime.memory import kept
-from proxmargin.runtime.threads import affordable, eigen_work, gram_work
 from proxmargin.runtime.types import Array
 from proxmargin.solvers.shared.numerical import (
-    LARGEST_SIDE,
     LINE_SEARCH_STEPS,
-    conjugate_gradients,
-    forcing,
     increasing_root,
     inverse_of,
 )
@@ -47,26 +42,9 @@ def ellipsoid_loss(problem: Problem) -> EllipsoidLoss:
 
 
 @kept
-def forms_covariances(problem: Problem, *, deadline: float = np.inf) -> bool:
-    """Whether covariances are formed, over the samples or the features, whichever are fewer.
-    Decided when the solver starts; false if an eigendecomposition would not end before
-    ``deadline``."""
-    design, side = problem.design, short_side(problem.design)
-    work = gram_work(max(design.n_samples, design.n_features), side, design.density)
-    return side <= LARGEST_SIDE and affordable(work + eigen_work(side), deadline)
-
-
 def coordinates_of(problem: Problem) -> Coordinates:
-    """All features, or the row span; centred, to which these losses are invariant. Without
-    covariances only products are needed, so that the data are not transformed. Graded features are
-    not mixed unless there are too many: the Gram matrix would lose the small ones."""
-    if not forms_covariances(problem):
-        return AllFeatures(problem.design)
-    return _coordinates(problem)
-
-
-@kept
-def _coordinates(problem: Problem) -> Coordinates:
+    """All features, or the row span; centred, to which these losses are invariant. Graded features
+    are not mixed unless there are too many: the Gram matrix would lose the small ones."""
     design = centred(problem.design, problem.loss.shares)
     if MAX_GRADED_FEATURES >= design.n_features > design.n_samples:
         variances = design.column_squares(problem.loss.shares, np.zeros(design.n_features))
@@ -131,12 +109,11 @@ def _is_graded(deviations: Array) -> bool:
 class BlockSpread:
     """Coefficients w, and the deviations ``v_i = r_i (x_i'w - mean)`` of the scores. Their norms
     over the blocks are the standard deviations ``n_o``, and ``S_o w = X' (r v)_o`` with the
-    covariances ``S_o``, which are not formed here: systems are solved by conjugate gradients.
+    covariances ``S_o``, (n_blocks, k, k).
     Coefficients are in the coordinates of `coordinates_of`."""
 
-    deadline = np.inf  # on `proxmargin.compiled.clock`; after it systems are solved inexactly
-
-    def __init__(self, problem: Problem, coef: Array, scores: Array) -> None:
+    def __init__(self, problem: Problem, coef: Array, scores: Array, covariances: Array) -> None:
+        self.covariances = covariances
         self.design = coordinates_of(problem).design
         self.form, self.kappa = ellipsoid_loss(problem).form, ellipsoid_loss(problem).kappa
         self.coef, self.scores = coef, scores
@@ -167,38 +144,6 @@ class BlockSpread:
                 rate[one] = e[one] * (self.kappa / size)
         return rate
 
-    def weighted_derivative(self, e: Array) -> Array:
-        """The derivative of ``kappa v_o / n_o`` along e: of the part of e orthogonal to v."""
-        rate = self.weighted(e)
-        for one, size in zip(self.form.blocks, self.sizes, strict=True):
-            if size > 0:
-                unit = self.v[one] / size
-                rate[one] -= unit * float(unit @ rate[one])
-        return rate
-
-    def curvatures(self) -> Array:
-        """The Rayleigh quotient of ``kappa sum_o S_o / n_o`` at w, for its diagonal, (k,)."""
-        curvature = self.kappa * float((self.sizes**2).sum() / self.sizes.max())
-        return np.full(self.coef.size, curvature / float(self.coef @ self.coef))
-
-    def solve_hessian(self, l2: float, right: Array) -> Array:
-        """The solution of ``H d = right`` with the Hessian H of the objective."""
-        return self._solve_by_products(l2, self.weighted_derivative, right)
-
-    def solve_weighted(self, ridge: Array, right: Array) -> Array:
-        """The solution of ``(diag(ridge) + kappa sum_o S_o / n_o) d = right``."""
-        return self._solve_by_products(ridge, self.weighted, right)
-
-    def _solve_by_products(
-        self, ridge: float | Array, rate: Callable[[Array], Array], right: Array
-    ) -> Array:
-        def product(direction: Array) -> Array:
-            e = self.form.deviations(self.scores_of(direction))
-            return ridge * direction + self.adjoint(self.form.roots * rate(e))
-
-        share = forcing(float(np.linalg.norm(right) / np.linalg.norm(ridge * self.coef)))
-        return conjugate_gradients(product, np.copy, right, share, self.deadline)
-
     def step_length(self, direction: Array, moved: Array, l2: float) -> float:
         """The step length that minimises the objective along ``w + t direction``. ``f'(t) = (l2 w -
         d)'p + t l2 |p|^2 + kappa sum_o (v + t e)_o'e_o / |v + t e|_o`` with the direction p, the
@@ -218,14 +163,6 @@ class BlockSpread:
             return float(total)
 
         return increasing_root(slope, SLOPE_TOLERANCE, LINE_SEARCH_STEPS)
-
-
-class FormedSpread(BlockSpread):
-    """The same with the covariances formed, (n_blocks, k, k): systems are solved by Cholesky."""
-
-    def __init__(self, problem: Problem, coef: Array, scores: Array, covariances: Array) -> None:
-        super().__init__(problem, coef, scores)
-        self.covariances = covariances
 
     def curvatures(self) -> Array:
         """The diagonal of ``kappa sum_o S_o / n_o``, its mean for entries of zero, (k,)."""
@@ -288,18 +225,3 @@ class FormedSpread(BlockSpread):
         """``kappa / n_o``; zero for a block whose scores do not vary."""
         none = np.zeros_like(self.sizes)
         return np.divide(self.kappa, self.sizes, out=none, where=self.sizes > 0)
-
-
-def spread_of(
-    problem: Problem,
-    coef: Array,
-    scores: Array,
-    covariances: Array | None,
-    deadline: float = np.inf,
-) -> BlockSpread:
-    """The spread at a point, with the covariances where they are formed."""
-    if covariances is None:
-        spread = BlockSpread(problem, coef, scores)
-        spread.deadline = deadline
-        return spread
-    return FormedSpread(problem, coef, scores, covariances)

@@ -9,17 +9,19 @@ projection.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxmargin.compiled.rounding import DIAGONAL_SHIFT, OBJECTIVE_ROUNDING
+from proxmargin.data.designs.views import short_side
 from proxmargin.functions.losses.minimax import EllipsoidLoss
 from proxmargin.functions.traits import Trait
 from proxmargin.optimality.problem import Point, Problem
+from proxmargin.runtime.threads import eigen_work, gram_work
 from proxmargin.runtime.types import Array
 from proxmargin.solvers.loop.solver import (
     CLAIM_FRACTION,
@@ -32,23 +34,20 @@ from proxmargin.solvers.loop.solver import (
 from proxmargin.solvers.minimax.ellipsoids import (
     REFINEMENTS,
     BlockSpread,
-    FormedSpread,
     Inverse,
     coordinates_of,
     covariances,
     ellipsoid_loss,
-    forms_covariances,
     spectrum,
-    spread_of,
     variances_of,
 )
-from proxmargin.solvers.shared.numerical import inverse_of
+from proxmargin.solvers.shared.numerical import LARGEST_SIDE, inverse_of
 
 # Lanckriet's reweighted iteration, while the coefficients have no margin
 MAX_REWEIGHTED_STEPS = 100  # after which the search for a margin ends
 # Newton's method in the coefficients
 STALLED_STEPS = 2  # without progress: a block has nearly equal scores, continue in the levels
-# levels are in units of `FormedSpread.total_variance` over l2
+# levels are in units of `BlockSpread.total_variance` over l2
 SMALLEST_LEVEL_RATIO = 1e-3  # trust region of a step: ratio of a new level to the old one
 LARGEST_LEVEL_RATIO = 10.0
 LOW_LEVEL = 1e-5  # a falling level below this is replaced by its limit, zero
@@ -57,25 +56,17 @@ LEVEL_FLOOR = 1e-10  # smallest level: 1 / level still leaves digits to the Chol
 LIMIT_NEWTON_STEPS = 3
 
 
-class Levels(NamedTuple):
-    """The levels of the blocks as variables of their own."""
-
-    values: Array  # (n_blocks,), ``n_o / kappa``
-    covariances: Array  # (n_blocks, k, k), without which there are no levels
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MinimaxState(GapState):
     coef: Array  # (k,), in the features, or in the row span if there are fewer samples
     scores: Array  # (n_samples,)
     # (n_samples,), the gradient of the loss, or the dual point of the levels
     dual: Array | None = None
-    # (n_blocks, k, k), covariances of the blocks, if they are formed
-    covariances: Array | None = None
-    levels: Levels | None = None  # after Newton's method in the coefficients has stalled
+    covariances: Array  # (n_blocks, k, k), of the blocks
+    # (n_blocks,), ``n_o / kappa`` after Newton's method in the coefficients has stalled
+    levels: Array | None = None
     gap: float = np.inf  # smallest gap so far
     idle: int = 0  # steps without progress
-    stop: Stop = field(default_factory=Stop)  # limits of the run
 
 
 @dataclass(frozen=True)
@@ -114,10 +105,19 @@ class MinimaxNewton(Solver[MinimaxState]):
 
     def objection(self, problem: Problem) -> str | None:
         fits = isinstance(problem.loss, EllipsoidLoss) and problem.has_ridge_alone
-        return None if fits else "it needs a minimax loss and a ridge"
+        if not fits:
+            return "it needs a minimax loss and a ridge"
+        side = short_side(problem.design)
+        if side > LARGEST_SIDE:
+            return f"it factors covariances of at most {LARGEST_SIDE} samples or features: {side}"
+        return None
+
+    def work(self, problem: Problem) -> float:
+        design, side = problem.design, short_side(problem.design)
+        long = max(design.n_samples, design.n_features)
+        return gram_work(long, side, design.density) + eigen_work(side)
 
     def init(self, problem: Problem, start: Point, stop: Stop) -> MinimaxState:
-        formed = forms_covariances(problem, deadline=stop.deadline)
         coordinates, loss = coordinates_of(problem), ellipsoid_loss(problem)
         design = coordinates.design
         coef = coordinates.of(start.coef[:, 0])
@@ -126,10 +126,9 @@ class MinimaxNewton(Solver[MinimaxState]):
         return MinimaxState(
             coef=coef,
             scores=design.scores(coef[:, None])[:, 0],
-            covariances=covariances(loss, design) if formed else None,
+            covariances=covariances(loss, design),
             tol=CLAIM_FRACTION * stop.tol,
             unpolished=stop.polish,
-            stop=stop,
         )
 
     def step(self, problem: Problem, state: MinimaxState) -> MinimaxState:
@@ -153,23 +152,22 @@ class MinimaxNewton(Solver[MinimaxState]):
 
 def _newton_step(problem: Problem, state: MinimaxState, max_stalled: int) -> MinimaxState:
     """A Newton step in the coefficients. After `STALLED_STEPS` without progress it hands over to
-    the levels, if the covariances are formed; else the state is finished after ``max_stalled``."""
+    the levels; without a standard deviation in the loss the state is finished after
+    ``max_stalled``."""
     at, l2 = _spread(problem, state), problem.penalty.l2
     gradient = at.adjoint(at.dual()) + l2 * state.coef
     direction = at.solve_hessian(l2, -gradient)
     moved = at.scores_of(direction)
     length = at.step_length(direction, moved, l2)
     coef, scores = state.coef + length * direction, state.scores + length * moved
-    reached = spread_of(problem, coef, scores, state.covariances)
+    reached = BlockSpread(problem, coef, scores, state.covariances)
     dual = reached.dual()
     gap = _gap_of(problem, coef, scores, dual)
     idle = 0 if gap < GAP_REDUCTION * state.gap else state.idle + 1
     change = length * float(np.linalg.norm(direction))
     # a zero step is a stall too: with equal scores in a block the objective has a kink
     stalled = idle >= STALLED_STEPS or change == 0.0
-    levels = None
-    if stalled and state.covariances is not None and at.kappa > 0:
-        levels = Levels(reached.sizes / at.kappa, state.covariances)
+    levels = reached.sizes / at.kappa if stalled and at.kappa > 0 else None
     after = state.but(
         n_iter=state.n_iter + 1,
         coef=coef,
@@ -202,22 +200,21 @@ def _reweighted_step(problem: Problem, state: MinimaxState) -> MinimaxState:
 
 
 def _spread(problem: Problem, state: MinimaxState) -> BlockSpread:
-    deadline = state.stop.deadline
-    return spread_of(problem, state.coef, state.scores, state.covariances, deadline)
+    return BlockSpread(problem, state.coef, state.scores, state.covariances)
 
 
 def _level_step(
-    problem: Problem, state: MinimaxState, levels: Levels, max_stalled: int
+    problem: Problem, state: MinimaxState, levels: Array, max_stalled: int
 ) -> MinimaxState:
     """A Newton step in the levels; the coefficients are the minimiser at the current ones. Finished
     after ``max_stalled`` steps without a smaller gap, or a level that moves."""
-    before = FormedSpread(problem, state.coef, state.scores, levels.covariances)
+    before = BlockSpread(problem, state.coef, state.scores, state.covariances)
     l2 = problem.penalty.l2
     unit = before.total_variance() / l2
-    values = np.maximum(levels.values, LEVEL_FLOOR * unit)
+    values = np.maximum(levels, LEVEL_FLOOR * unit)
     solve = inverse_of(before.matrix(l2, 1.0 / values), overwrite=True)
     coef = before.refined(solve, l2, 1.0 / values, before.mean_difference())
-    at = FormedSpread(problem, coef, before.scores_of(coef), levels.covariances)
+    at = BlockSpread(problem, coef, before.scores_of(coef), state.covariances)
     slope, hessian = _derivatives(at, values, solve)
     at, dual, gap = _better_of_limit(
         problem, at, values, (slope > 0) & (values <= LOW_LEVEL * unit)
@@ -231,7 +228,7 @@ def _level_step(
         coef=at.coef,
         scores=at.scores,
         dual=dual,
-        levels=levels._replace(values=following),
+        levels=following,
         gap=min(gap, state.gap),
         idle=idle,
         finished=idle >= max_stalled,
@@ -239,7 +236,7 @@ def _level_step(
     return _with_gap(problem, after, gap)
 
 
-def _derivatives(at: FormedSpread, levels: Array, solve: Inverse) -> tuple[Array, Array]:
+def _derivatives(at: BlockSpread, levels: Array, solve: Inverse) -> tuple[Array, Array]:
     """Gradient and Hessian of the objective in the levels, minimised over w."""
     pulls = np.stack([at.covariance_product(k) / levels[k] ** 2 for k in range(levels.size)], 1)
     slope = 0.5 * (at.kappa**2 - (at.sizes / levels) ** 2)
@@ -264,8 +261,8 @@ def _next_levels(levels: Array, slope: Array, hessian: Array, low: float) -> Arr
 
 
 def _better_of_limit(
-    problem: Problem, at: FormedSpread, levels: Array, collapsed: NDArray[np.bool_]
-) -> tuple[FormedSpread, Array, float]:
+    problem: Problem, at: BlockSpread, levels: Array, collapsed: NDArray[np.bool_]
+) -> tuple[BlockSpread, Array, float]:
     """The point, its dual point and gap; those of the limit of ``collapsed`` levels if better."""
     dual = at.dual_at_levels(levels)
     gap = _gap_of(problem, at.coef, at.scores, dual)
@@ -277,8 +274,8 @@ def _better_of_limit(
 
 
 def _limit(
-    problem: Problem, at: FormedSpread, levels: Array, collapsed: NDArray[np.bool_]
-) -> tuple[FormedSpread, Array]:
+    problem: Problem, at: BlockSpread, levels: Array, collapsed: NDArray[np.bool_]
+) -> tuple[BlockSpread, Array]:
     """The limit of coefficients and dual point as the levels of some blocks go to zero.
 
     w is orthogonal to the range of their covariances S. Their multipliers are the least-norm
@@ -304,29 +301,29 @@ def _limit(
 
 def _in_null_space(
     problem: Problem,
-    at: FormedSpread,
+    at: BlockSpread,
     levels: Array,
     collapsed: NDArray[np.bool_],
     null: Array,
-) -> tuple[FormedSpread, Array]:
+) -> tuple[BlockSpread, Array]:
     """Coefficients in the null space of some covariances, and the level of the other block. That
     level belonged to coefficients outside of the null space; Newton steps correct it."""
     l2, difference = problem.penalty.l2, at.mean_difference()
     if not null.shape[1]:
-        zero = FormedSpread(problem, 0.0 * difference, 0.0 * at.scores, at.covariances)
+        zero = BlockSpread(problem, 0.0 * difference, 0.0 * at.scores, at.covariances)
         return zero, levels
     for _ in range(LIMIT_NEWTON_STEPS):
         weights = np.where(collapsed, 0.0, 1.0 / levels)
         inner = inverse_of(null.T @ at.matrix(l2, weights) @ null)
         solve = partial(_solve_within, null, inner)
         coef = at.refined(solve, l2, weights, difference)
-        at = FormedSpread(problem, coef, at.scores_of(coef), at.covariances)
+        at = BlockSpread(problem, coef, at.scores_of(coef), at.covariances)
         levels = _corrected(at, levels, collapsed, solve)
     return at, levels
 
 
 def _corrected(
-    at: FormedSpread, levels: Array, collapsed: NDArray[np.bool_], solve: Inverse
+    at: BlockSpread, levels: Array, collapsed: NDArray[np.bool_], solve: Inverse
 ) -> Array:
     """A Newton step in the levels that are not collapsed, each on its own."""
     corrected = levels.copy()
