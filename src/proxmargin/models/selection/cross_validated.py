@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from re import split
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,95 +27,19 @@ from proxmargin.runtime.types import Array
 
 Class = TypeVar("Class", bound=type[CrossValidated])
 
-_OF_ALPHA = """alphas : int or (n_alphas,), default 100
-        The strengths, or their number: the default grid of `proxmargin.margin_path` for all rows
-        then. All folds use the same grid.
-    """
-_OF_C = """Cs : int or (n_Cs,), default 20
-        The strengths, or their number: the default grid of `proxmargin.margin_path` for all rows
-        then (with a nonlinear kernel, from 0.01 to 1000). All folds use the same grid.
-    """
-_RATIOS = """l1_ratios : sequence of float in [0, 1], default (1.0,)
-    """
-_RELAXED = """relaxed : bool or sequence of float in [0, 1], default False
-        Mix the coefficients with those of a fit of the same features without a penalty,
-        ``gamma * penalised + (1 - gamma) * unpenalised``, and choose gamma, too: True for 1, 0.75,
-        0.5, 0.25 and 0. Smooth losses, two classes or one class against the rest. Where the
-        features separate the classes, or are linearly dependent, only gamma=1 is tried.
-    """
-_GAMMA = """gamma_ : float
-        With ``relaxed``; `cv_scores_` has a row for each pair of l1_ratio and gamma then.
-        ``certificate_`` is that of the mixed coefficients in the penalised problem: their gap is
-        not small.
-    """
-_PARAMETERS = """
-    Parameters
-    ----------
-    {strengths}{ratios}eps : float in (0, 1], default 1e-3
-        Ratio of the weakest to the strongest penalty of a default grid, as in
-        `proxmargin.margin_path`.
-    cv : int, splitter or iterable of splits, default 5
-        A number of stratified folds, which are shuffled, unlike scikit-learn's: rows of files are
-        ordered. A splitter does as it says; ``TimeSeriesSplit`` is for rows in the order of time.
-    scoring : str or callable, optional
-        By default the mean loss of the model over the held-out rows, weighted as in the fit to
-        all rows (by ``class_weight`` too, unlike all others), negated; `score` is the accuracy
-        then, and else the value of the scoring.
-        'neg_log_loss' and 'deviance' (its double) of logistic models are computed from the scores;
-        any other scorer of scikit-learn is called for each model.
-    selection : {{'best', '1se'}}
-        The highest mean score, or the strongest penalty within one standard error of it.
-    n_jobs : int, optional
-        Threads, over the folds; -1 for all cores. Within ``joblib.parallel_config("dask")`` the
-        folds are tasks of the cluster. The result does not depend on it.
-    keep_scores : bool, default False
-        Keep the scores of held-out rows in ``oof_scores_``.
-    refit : bool, default True
-        Fit all rows with the chosen parameters; without it the model cannot predict.
-    random_state : int, numpy.random.Generator, RandomState or None, default 0
-        Shuffles a number of folds: the same ones each time.
-    {relaxed}{shared}
-        As in `{plain}`. Callbacks see the fits to all rows. ``warm_start`` has no effect: each
-        fit of a path starts from the previous one.
-
-    Attributes
-    ----------
-    {name}_ : float
-    {ratio}{gamma}{name}s_ : (n_l1_ratios, n_{name}s)
-        From the strongest penalty.
-    cv_scores_ : (n_l1_ratios, n_{name}s, n_folds)
-    cv_results_ : pandas.DataFrame
-        A row for each l1_ratio and {name}.
-    best_index_ : int
-        The chosen row of ``cv_results_``.
-    path_ : Path
-        Of all rows, for the chosen l1_ratio; of linear models.
-    oof_scores_ : (n_l1_ratios, n_{name}s, n_samples) if binary, else with n_classes as well
-        With ``keep_scores``: scores of each row by the models of the fold that held it out.
-    best_estimator_ : {plain}
-        Of all rows. This classifier has all its attributes (``coef_``, ``intercept_``,
-        ``certificate_``, ``n_features_in_``, ``feature_names_in_`` and others), and
-        `proxmargin.save_model` stores it.
-"""
+# parameters and attributes that some of the classes lack, and the parameter that brings them
+_NEEDED = {name: name for name in ("alphas", "Cs", "l1_ratios", "relaxed")}
+_NEEDED |= {"l1_ratio_": "l1_ratios", "gamma_": "relaxed"}
 
 
 def documented(cls: Class) -> Class:
-    """Add parameters and attributes, before the examples if there are any."""
-    name = cls.strength.name
-    mixes = "l1_ratio" in cls.plain._get_param_names()
-    known = cls.plain._get_param_names()
-    own = {*cls._replaced_parameters, "random_state"}
-    shared = [each for each in known if each not in own]
-    text = _PARAMETERS.format(
-        shared=", ".join(shared),
-        strengths=_OF_ALPHA if name == "alpha" else _OF_C,
-        ratios=_RATIOS if mixes else "",
-        plain=cls.plain.__name__,
-        name=name,
-        ratio="l1_ratio_ : float\n    " if mixes else "",
-        relaxed=_RELAXED if "relaxed" in cls._get_param_names() else "",
-        gamma=_GAMMA if "relaxed" in cls._get_param_names() else "",
-    )
+    """Add parameters and attributes of ``parameters.txt``, before the examples if there are any."""
+    own, taken = {*cls._replaced_parameters, "random_state"}, cls._get_param_names()
+    shared = ", ".join(each for each in cls.plain._get_param_names() if each not in own)
+    told = (Path(__file__).parent / "parameters.txt").read_text("utf-8")
+    told = told.format(name=cls.strength.name, plain=cls.plain.__name__, shared=shared)
+    entries = [(each.split(" :")[0].strip(), each) for each in split(r"\n(?=    \S)", told)]
+    text = "\n".join(each for name, each in entries if _NEEDED.get(name) in (None, *taken))
     summary, mark, examples = (cls.__doc__ or "").partition("\n    Examples\n")
     cls.__doc__ = summary.rstrip() + "\n" + text + (mark + examples if mark else "    ")
     return cls

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -217,50 +219,27 @@ OF_MANY = (
 )
 
 
+# what is said of one and of several, and what to do
+FINDINGS = Path(__file__).parent / "template" / "findings.json"
+
+
 def _findings(card: Record) -> Iterator[tuple[str, str]]:
-    copies, conflicting = (card["duplicate_rows"][key] for key in ("count", "conflicting"))
-    if conflicting:
-        yield (
-            f"{conflicting:,} rows have the same values as another row and a different label.",
-            "Correct the labels: no model can get all of these rows right.",
-        )
-    if copies:
-        yield (
-            _counted(copies, "row repeats", "rows repeat") + " an earlier one.",
-            "Remove copies, or give replicates of a sample the same group: a copy in the training "
-            "part makes scores of the test part too good.",
-        )
-    if card["sorted_by_class"]:
-        yield (
-            "The rows are sorted by class.",
-            "Folds are shuffled, so this does no harm here; but if classes were also measured one "
-            "after another, a batch effect looks like a difference between them.",
-        )
-    rare = min(card["classes"], key=lambda each: each["count"], default=None)
-    if rare and rare["count"] < RARE:
-        yield (
-            f"Class {rare['label']} has only {_counted(rare['count'], 'sample', 'samples')}.",
-            "Read scores with care: one sample more or less changes them visibly.",
-        )
-    missing, constant, twins = card["missing"], card["constant"], card["duplicate_columns"]
-    if missing["entries"]:
-        features = _counted(missing["count"], "feature", "features")
-        yield (
-            f"{_counted(missing['entries'], 'entry is', 'entries are')} missing, in {features}.",
-            "What fills them in must learn from training samples only, as an imputer given to "
-            "compare does; or leave these features out.",
-        )
-    if constant["count"]:
-        yield (
-            _counted(constant["count"], "feature has", "features have") + " one value in all rows.",
-            "Nothing to do: no model can use them.",
-        )
-    if twins["count"]:
-        yield (
-            _counted(twins["count"], "feature repeats", "features repeat")
-            + " another one exactly.",
-            "Keep one of each: sparse models pick one of them arbitrarily.",
-        )
+    rows, missing = card["duplicate_rows"], card["missing"]
+    rare = min(card["classes"], key=lambda each: each["count"], default={"label": "", "count": 0})
+    counts = {
+        "conflicting": rows["conflicting"],
+        "copies": rows["count"],
+        "sorted": int(card["sorted_by_class"]),
+        "rare": rare["count"] * (rare["count"] < RARE),
+        "missing": missing["entries"],
+        "constant": card["constant"]["count"],
+        "twins": card["duplicate_columns"]["count"],
+    }
+    features = f"{missing['count']:,} feature{'s' if missing['count'] > 1 else ''}"
+    for name, (one, many, advice) in json.loads(FINDINGS.read_text("utf-8")).items():
+        if n := counts[name]:
+            told = (one if n == 1 else many).format(n=n, features=features, label=rare["label"])
+            yield told, advice
     suspects = card["suspects"]
     # the features of a kind share their advice
     for advice in dict.fromkeys(each["advice"] for each in suspects):
@@ -271,10 +250,6 @@ def _findings(card: Record) -> Iterator[tuple[str, str]]:
         others += [f"{more:,} more"] if more > 0 else []
         also = f"; similarly {', '.join(others)}" if others else ""
         yield f"{first}{also}.", advice
-
-
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 NAMES_ROWS = "numbers or names the rows"
