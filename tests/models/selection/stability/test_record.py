@@ -72,12 +72,12 @@ selector({str(path)!r}, n_pairs=2000).fit(*planted())
 """
     process = subprocess.Popen([sys.executable, "-c", program])
     deadline = time.monotonic() + 240  # kernels may have to be compiled
-    while time.monotonic() < deadline and not (path.exists() and len(np.load(path)["numbers"])):
+    while time.monotonic() < deadline and not (path.exists() and len(np.load(path)["halves"])):
         time.sleep(0.05)
     process.kill()
     process.wait()
     resumed = selector(path, n_pairs=2000)
-    assert 0 < len(np.load(path)["numbers"]) < 4000
+    assert 0 < len(np.load(path)["halves"]) < 4000
     resumed.fit(*data)
     fresh = selector(None, n_pairs=2000).fit(*data)
     np.testing.assert_array_equal(resumed.frequencies_, fresh.frequencies_)
@@ -120,7 +120,7 @@ def test_a_damaged_file_is_refused(data, tmp_path) -> None:
     selector(path).fit(*data)
     with np.load(path) as file:
         held = dict(file)
-    held["units"] = held["units"] + 1000
+    held["entered"] = held["entered"] + 1000
     np.savez(path, **held)
     with pytest.raises(ValueError, match="damaged: remove it"):
         selector(path).fit(*data)

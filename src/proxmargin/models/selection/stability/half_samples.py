@@ -8,7 +8,6 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -37,7 +36,6 @@ EVERY = 2.0  # seconds between two writes
 # errors of NumPy and JSON on damaged archives
 DAMAGE = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
 FACTS = "facts"
-ARRAYS = ("numbers", "sizes", "units", "strengths", "fits", "unmet", "worst")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,35 +88,28 @@ class Record:
             return
         assert self.identity is not None
         facts = {"facts": self.facts, "identity": dataclasses.asdict(self.identity)}
-        numbers = sorted(self.entries)
-        each = [self.entries[number] for number in numbers]
-        empty = np.empty(0, np.int64)
+        known = sorted(self.entries.items())
+        units = [(np.full(each.units.size, k), each.units, each.strengths) for k, each in known]
         arrays = {
-            "numbers": np.array(numbers, np.int64),
-            "sizes": np.array([entry.units.size for entry in each], np.int64),
-            "units": np.concatenate([empty, *(entry.units for entry in each)]),
-            "strengths": np.concatenate([empty, *(entry.strengths for entry in each)]),
-            "fits": np.array([entry.fits for entry in each], np.int64),
-            "unmet": np.array([entry.unmet for entry in each], np.int64),
-            "worst": np.array([entry.worst for entry in each]),
+            "halves": np.array([(k, e.fits, e.unmet, e.worst) for k, e in known]).reshape(-1, 4),
+            "entered": np.hstack([np.empty((3, 0), np.int64), *map(np.vstack, units)]),
         }
         with replaced(self.path) as stream:
             np.savez(stream, allow_pickle=False, **{FACTS: np.array(json.dumps(facts))}, **arrays)
         self._written = monotonic()
 
     def _read(self) -> dict[int, PathEntry]:
-        held, facts = _members(self.path)
+        halves, entered, facts = _members(self.path)
         self._refuse_another(facts)
-        if not self._is_sound(held):
+        numbers = halves[:, 0].astype(np.intp)
+        limits = np.array([[self.n_halves], [self.n_units], [self.n_strengths]])
+        within = ((entered >= 0) & (entered < limits)).all() and np.isin(entered[0], numbers).all()
+        known = np.isin(numbers, np.arange(self.n_halves)).all()
+        if not (within and known and np.unique(numbers).size == numbers.size):
             raise ValueError(f"{os.fspath(self.path or '')} is damaged: remove it")
-        ends = np.cumsum(held["sizes"])
-        parts = [np.split(held[name], ends[:-1]) for name in ("units", "strengths")]
-        counts = (held[name].tolist() for name in ("fits", "unmet", "worst"))
-        rows = zip(held["numbers"].tolist(), *parts, *counts, strict=False)
-        return {
-            number: PathEntry(units.astype(np.intp), at.astype(np.intp), *tally)
-            for number, units, at, *tally in rows
-        }
+        own = (entered[1:, entered[0] == number] for number in numbers)
+        rows = zip(numbers.tolist(), own, halves[:, 1:].tolist(), strict=True)
+        return {k: PathEntry(*e, int(fits), int(unmet), w) for k, e, (fits, unmet, w) in rows}
 
     def _refuse_another(self, facts: Facts) -> None:
         name = os.fspath(self.path or "")
@@ -135,42 +126,32 @@ class Record:
         if objection is not None:
             raise ValueError(f"{name} belongs to another run: {objection}")
 
-    def _is_sound(self, held: Mapping[str, Values]) -> bool:
-        """Whether the arrays could be those of this run."""
-        kinds = {name: "f" if name == "worst" else "i" for name in ARRAYS}
-        if any(held[n].dtype.kind != kind or held[n].ndim != 1 for n, kind in kinds.items()):
-            return False
-        limits = {"numbers": self.n_halves, "units": self.n_units, "strengths": self.n_strengths}
-        within = all(np.all((held[n] >= 0) & (held[n] < most)) for n, most in limits.items())
-        count, sizes = np.unique(held["numbers"]).size, held["sizes"]
-        equal = all(held[n].size == count for n in ("numbers", "sizes", "fits", "unmet", "worst"))
-        total = held["units"].size
-        matching = np.all(sizes >= 0) and sizes.sum() == total == held["strengths"].size
-        return bool(within and equal and matching)
-
 
 def seed_in(path: str | os.PathLike[str] | None) -> int | None:
     """The seed of the run in a file; None without a file."""
     if path is None or not os.path.exists(path):
         return None
-    _, facts = _members(path)
+    facts = _members(path)[-1]
     seed = facts.get("facts", {}).get("seed") if isinstance(facts, dict) else None
     if not isinstance(seed, int):
         raise ValueError(f"{os.fspath(path)} is no file of half-samples: choose another name")
     return seed
 
 
-def _members(path: Any) -> tuple[dict[str, Values], Any]:
-    """The arrays and facts of a file; executes nothing."""
+def _members(path: Any) -> tuple[Values, Values, Any]:
+    """What is known of the half-samples, (n_finished, 4); half-samples, units and strengths,
+    (3, n_entered); and facts. Executes nothing."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            held = {name: file[name] for name in ARRAYS}
+            halves, entered = file["halves"].astype(float), file["entered"].astype(np.intp)
             facts = json.loads(str(file[FACTS]))
+        if halves.shape[1:] != (4,) or entered.shape[:1] != (3,) or entered.ndim != 2:
+            raise ValueError("its arrays have other shapes")
     except DAMAGE as error:
         raise ValueError(
             f"{os.fspath(path)} is no file of half-samples, or damaged: {error}"
         ) from error
-    return held, facts
+    return halves, entered, facts
 
 
 FEWEST = 4  # samples of a class: at least two in each half
