@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,29 +112,29 @@ def feature_report(
         raise TypeError(
             f"stability must be a fitted StabilitySelection, got {type(stability).__name__}"
         )
-    data = _Data.checked(estimator, X, y, sample_weight, groups)
-    table = _Table(data, _coefficients(estimator), estimator.classes_)
-    own = table.ranked(table.coef)
+    fitted = _Fitted.checked(estimator, X, y, sample_weight, groups)
+    own = fitted.ranked(fitted.coef)
     rows, features, _ = own.order()
-    stable = None if stability is None else _Stable.of(stability, estimator, table)
-    if stable is not None:
-        rows, features = stable.added(rows, features, table)
-    names = data.names
+    if stability is not None:
+        frequencies, support = _matched(stability, estimator, fitted)
+        absent = np.setdiff1d(np.flatnonzero(support), features)
+        absent = absent[np.argsort(-frequencies[absent], kind="stable")]
+        rows = np.concatenate([rows, fitted.best_rows(absent)])
+        features = np.concatenate([features, absent])
     frame: Record = {
-        "feature": names[features],
+        "feature": fitted.names[features],
         "class": [own.label(row) for row in rows.tolist()],
-        "coef": table.coef[rows, features],
+        "coef": fitted.coef[rows, features],
         "coef_per_sd": own.per_deviation[rows, features],
-        "sign": np.sign(table.coef[rows, features]).astype(int),
-        "auc": table.areas(rows, features),
+        "sign": np.sign(fitted.coef[rows, features]).astype(int),
+        "auc": fitted.areas(rows, features),
     }
-    if stable is not None:
-        frame["frequency"] = stable.frequencies[features]
-        frame["stable"] = stable.support[features]
+    if stability is not None:
+        frame |= {"frequency": frequencies[features], "stable": support[features]}
     if cv is not None:
-        ranks = table.ranks(estimator, cv)
+        ranks = fitted.ranks(estimator, cv)
         frame["rank"], frame["folds"] = (each[rows, features] for each in ranks)
-    frame["partners"] = _partners(data, features, partners)
+    frame["partners"] = _partners(fitted, features, partners)
     return pandas.DataFrame(frame)
 
 
@@ -148,14 +149,15 @@ def _coefficients(estimator: Estimator) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _Data:
-    """Validated data of a fitted model."""
+class _Fitted:
+    """Coefficients of all classes, (n_rows, n_features), and the rows of positive weight."""
 
+    coef: Array
+    classes: Values
+    names: Values
     X: Any
-    design: Design
     y: Values
     weights: Array
-    names: Values
     groups: Values | None
 
     @classmethod
@@ -166,10 +168,10 @@ class _Data:
         y: Labels,
         sample_weight: ArrayLike | None,
         groups: Labels | None,
-    ) -> _Data:
-        name = type(estimator).__name__
+    ) -> _Fitted:
         check_is_fitted(estimator)
         if not hasattr(estimator, "coef_"):
+            name = type(estimator).__name__
             raise TypeError(f"{name} has no coefficients: a report needs a linear classifier")
         sample_weight = by_sample("sample_weight", sample_weight, X)
         groups = by_sample("groups", groups, X)
@@ -182,130 +184,109 @@ class _Data:
         if parts is not None and parts.shape != labels.shape:
             raise ValueError(f"groups must be one a row, {labels.shape}, got {parts.shape}")
         weights = np.ones(labels.size) if weights is None else weights
-        unknown = np.setdiff1d(labels[weights > 0], estimator.classes_)
+        live, classes = weights > 0, estimator.classes_
+        unknown = np.setdiff1d(labels[live], classes)
         if unknown.size:
             raise ValueError(f"y holds {unknown[0]!r}, and the model has no such class")
-        live = weights > 0
         kept = given if live.all() else given[np.flatnonzero(live)]
         names = getattr(estimator, "feature_names_in_", np.arange(given.shape[1]))
         parts = None if parts is None else parts[live]
-        return cls(kept, as_design(kept), labels[live], weights[live], names, parts)
+        coef = _coefficients(estimator)
+        return cls(coef, classes, names, kept, labels[live], weights[live], parts)
+
+    @cached_property
+    def design(self) -> Design:
+        return as_design(self.X)
 
     @property
     def shares(self) -> Array:
         return np.asarray(self.weights / self.weights.sum())
 
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Coefficients of all classes, (n_rows, n_features), and what belongs to them."""
-
-    data: _Data
-    coef: Array
-    classes: Values
-
     def ranked(self, coef: Array) -> Ranked:
-        deviations = moments(self.data.design, self.data.shares, constant=0.0)[1]
-        return Ranked(coef, deviations, self.data.names, self.classes)
+        deviations = moments(self.design, self.shares, constant=0.0)[1]
+        return Ranked(coef, deviations, self.names, self.classes)
 
     def areas(self, rows: Index, features: Index) -> Array:
         """The area under the ROC curve of each feature, for its class against the others."""
         areas, label = np.full(rows.size, np.nan), self.ranked(self.coef).label
         for place, (row, feature) in enumerate(zip(rows.tolist(), features.tolist(), strict=True)):
-            column = self.data.design.dense_columns(np.array([feature]))[:, 0]
-            own = self.data.y == label(row)
-            areas[place] = roc_auc_score(own, column, sample_weight=self.data.weights)
+            column = self.design.dense_columns(np.array([feature]))[:, 0]
+            own = self.y == label(row)
+            areas[place] = roc_auc_score(own, column, sample_weight=self.weights)
         return areas
+
+    def best_rows(self, features: Index) -> Index:
+        """The class that each of some features tells best from the others."""
+        rows = (np.full(features.size, row) for row in range(len(self.coef)))
+        areas = np.array([self.areas(each, features) for each in rows])
+        return np.abs(areas - 0.5).argmax(axis=0)
 
     def ranks(self, estimator: Estimator, cv: Splits) -> tuple[Array, Array]:
         """Mean ranks in the folds that use a feature, and the share of these folds."""
         plain = getattr(estimator, "best_estimator_", estimator)
         total, times = np.zeros_like(self.coef), np.zeros_like(self.coef)
-        data = self.data
-        splits = list(splitter_of(cv, data.y, data.groups).split(data.X, data.y, data.groups))
+        splits = list(splitter_of(cv, self.y, self.groups).split(self.X, self.y, self.groups))
         for train, _ in splits:
-            weights = np.zeros(self.data.y.size)
-            weights[train] = self.data.weights[train]
-            missing = np.setdiff1d(self.classes, self.data.y[weights > 0])
+            weights = np.zeros(self.y.size)
+            weights[train] = self.weights[train]
+            missing = np.setdiff1d(self.classes, self.y[weights > 0])
             if missing.size:
                 raise ValueError(
                     f"cv: the training rows of a fold have no sample of class {missing[0]!s}: "
                     "choose fewer folds"
                 )
-            model = _refitted(plain, self.data, weights)
-            sizes = self.ranked(_coefficients(model)).sizes
+            sizes = self.ranked(_coefficients(self._refitted(plain, weights))).sizes
             used = sizes > 0
             total += np.where(used, rankdata(-sizes, axis=1), 0.0)
             times += used
         mean = np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
         return mean, times / len(splits)
 
-
-def _refitted(plain: Estimator, data: _Data, weights: Array) -> Any:
-    """A copy of the model, fitted to the rows of positive weight. Models of this package leave out
-    rows without weight, and are spared a copy of the data."""
-    model = clone(plain)
-    if isinstance(model, MarginEstimator):
-        model.set_params(callbacks=(), verbose=0)
-        return model.fit(data.X, data.y, sample_weight=weights)
-    rows = np.flatnonzero(weights)
-    if np.all(weights[rows] == 1.0):
-        return model.fit(data.X[rows], data.y[rows])
-    if not has_fit_parameter(model, "sample_weight"):
-        raise TypeError(f"sample_weight: {type(model).__name__} takes none: give cv=None")
-    return model.fit(data.X[rows], data.y[rows], sample_weight=weights[rows])
-
-
-@dataclass(frozen=True, eq=False)
-class _Stable:
-    """Frequencies and the stable features, in the order of the model's features."""
-
-    frequencies: Array
-    support: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, stability: StabilitySelection, estimator: Estimator, table: _Table) -> _Stable:
-        """Raises ValueError if the selection was fitted to other features or classes."""
-        check_is_fitted(stability)
-        support, count = stability.stable_, table.coef.shape[1]
-        if support.size != count:
-            raise ValueError(
-                f"stability was fitted to {support.size} features, and the model has {count}"
-            )
-        if not np.array_equal(stability.classes_, table.classes):
-            raise ValueError(
-                f"stability was fitted to the classes {list(stability.classes_)}, and the model "
-                f"to {list(table.classes)}"
-            )
-        order = _order_of(stability, estimator, count)
-        return cls(stability.max_frequencies_[order], support[order])
-
-    def added(self, rows: Index, features: Index, table: _Table) -> tuple[Index, Index]:
-        """The rows and, after them, the stable features that the model does not use."""
-        absent = np.setdiff1d(np.flatnonzero(self.support), features)
-        absent = absent[np.argsort(-self.frequencies[absent], kind="stable")]
-        # the class that each of them tells best from the others
-        count = len(table.coef)
-        areas = [table.areas(np.full(absent.size, row), absent) for row in range(count)]
-        marked = np.abs(np.array(areas) - 0.5).argmax(axis=0)
-        return np.concatenate([rows, marked]), np.concatenate([features, absent])
+    def _refitted(self, plain: Estimator, weights: Array) -> Any:
+        """A copy of the model, fitted to the rows of positive weight. Models of this package leave
+        out rows without weight, and are spared a copy of the data."""
+        model = clone(plain)
+        if isinstance(model, MarginEstimator):
+            model.set_params(callbacks=(), verbose=0)
+            return model.fit(self.X, self.y, sample_weight=weights)
+        rows = np.flatnonzero(weights)
+        if np.all(weights[rows] == 1.0):
+            return model.fit(self.X[rows], self.y[rows])
+        if not has_fit_parameter(model, "sample_weight"):
+            raise TypeError(f"sample_weight: {type(model).__name__} takes none: give cv=None")
+        return model.fit(self.X[rows], self.y[rows], sample_weight=weights[rows])
 
 
-def _order_of(stability: StabilitySelection, estimator: Estimator, count: int) -> Index:
-    """The place of each feature of the model in the selection: by name, where both have names."""
+def _matched(
+    stability: StabilitySelection, estimator: Estimator, fitted: _Fitted
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Frequencies, and which features are stable, in the order of the model's features; by name
+    where both have names."""
+    check_is_fitted(stability)
+    support, count = stability.stable_, fitted.coef.shape[1]
+    if support.size != count:
+        raise ValueError(
+            f"stability was fitted to {support.size} features, and the model has {count}"
+        )
+    if not np.array_equal(stability.classes_, fitted.classes):
+        raise ValueError(
+            f"stability was fitted to the classes {list(stability.classes_)}, and the model "
+            f"to {list(fitted.classes)}"
+        )
     own, other = (getattr(each, "feature_names_in_", None) for each in (estimator, stability))
     if own is None or other is None:
-        return np.arange(count)
+        return stability.max_frequencies_, support
     places = {name: place for place, name in enumerate(other)}
     missing = [name for name in own if name not in places]
     if missing:
         raise ValueError(
             f"stability was fitted to other features than the model: it has no {missing[0]!r}"
         )
-    return np.array([places[name] for name in own], np.intp)
+    order = [places[name] for name in own]
+    return stability.max_frequencies_[order], support[order]
 
 
-def _partners(data: _Data, features: Index, level: float) -> list[str]:
+def _partners(data: _Fitted, features: Index, level: float) -> list[str]:
     """For each feature, in words, those that are correlated with it."""
     distinct, place = np.unique(features, return_inverse=True)
     found = []
