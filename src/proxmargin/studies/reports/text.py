@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from math import inf
+from pathlib import Path
+from typing import cast
 
 from proxmargin.runtime.brief import Listing
 from proxmargin.runtime.types import Facts
@@ -151,13 +155,6 @@ def _models(facts: Facts) -> dict[str, Facts]:
     return {each["name"]: each for each in facts["models"]}
 
 
-MEANINGS = {
-    "balanced_accuracy": "Of 100 samples that it had not seen, it put {of_hundred} into the "
-    "right class, with every class counted as equally large.",
-    "accuracy": "Of 100 samples that it had not seen, it put {of_hundred} into the right class.",
-    "roc_auc": "Of 100 pairs of samples of different classes that it had not seen, it put "
-    "{of_hundred} in the right order.",
-}
 NAMED = 3  # features that are named at the top of the page
 NAMED_EQUALS = 5  # models that are named as equals
 RARE = 0.1  # share of a class from which labels are seldom of it
@@ -204,7 +201,7 @@ def answer_of(facts: Facts, main: Standings) -> Answer:
     models = _models(facts)
     name = str(facts.get("recommended") or facts.get("best"))
     if name not in models or not main.models:
-        return Answer(None, caution="No model was finished on all folds, so there is no answer.")
+        return Answer(None, caution=say("unfinished"))
     numbers = main.of(models[name])
     features, _, folds = used(models[name]).text.partition(" (")
     of = f"of {facts['data']['n_features']:,}"
@@ -247,114 +244,100 @@ def choices(facts: Facts, main: Standings) -> HtmlTable:
     return HtmlTable.of("choices", "Other choices, and what they cost", columns, rows)
 
 
+@cache
+def _sentences() -> Mapping[str, str]:
+    file = Path(__file__).parent / "template" / "sentences.json"
+    return cast("Mapping[str, str]", json.loads(file.read_text("utf-8")))
+
+
+def say(name: str, **values: object) -> str:
+    """One of the sentences beside the code, with its values."""
+    return _sentences()[name].format(**values)
+
+
 def power(facts: Facts) -> str:
     """The difference that these data would usually miss; empty where nothing is known of it."""
-    missed = facts.get("missed")
-    if not missed or not known(missed["difference"]):
+    told = facts.get("missed")
+    if not told or not known(told["difference"]):
         return ""
-    if missed["disagreement"] * missed["rows"] < 1:
-        return (
-            f"Two models typically give all {missed['rows']} rows the same labels, so that nothing "
-            "tells them apart. Not distinguishable is therefore not equal."
-        )
-    once, several = (float(f"{missed[k]:.1g}") for k in ("difference", "difference_of_all"))
-    repeats, models = missed["repeats"], missed["models"]
-    passes = "one repetition" if repeats == 1 else f"{repeats} repetitions"
-    largest = missed["largest"] if known(missed["largest"]) else inf
-    found, hopeless = " would mostly miss every difference", ""
+    rows, apart = told["rows"], told["disagreement"] * told["rows"]
+    if apart < 1:
+        return say("alike", rows=rows)
+    once, several = (float(f"{told[k]:.1g}") for k in ("difference", "difference_of_all"))
+    models, largest = told["models"], told["largest"] if known(told["largest"]) else inf
+    missed = say("every")
     if once < largest:
-        pair = f" ({several:g} for any pair of these {models})"
-        found = (
-            " would miss a difference of two models named beforehand below about "
-            f"{once:g}{pair if models > 2 and several < largest else ''} more often than one time "
-            "in five"
-        )
+        many = models > 2 and several < largest
+        pair = say("pair", several=several, models=models) if many else ""
+        missed = say("missed", once=once, pair=pair)
     if several >= largest:
-        hopeless = (
-            f" These data cannot tell any two of the {models} models apart: no difference of this "
-            f"metric is larger than {largest:g}."
-        )
-    return (
-        f"With {missed['rows']} rows, on {missed['disagreement'] * missed['rows']:.0f} of which "
-        f"two models typically disagree, {passes}{found}.{hopeless} Not distinguishable is "
-        "therefore not equal."
-    )
+        missed = say("hopeless", missed=missed, models=models, largest=largest)
+    passes = "one repetition" if told["repeats"] == 1 else f"{told['repeats']} repetitions"
+    return say("power", rows=rows, apart=apart, passes=passes, missed=missed)
 
 
 def _choice(facts: Facts, main: Standings, models: Facts, name: str) -> str:
     """Why the model is recommended (`comparing.evidence.recommended`)."""
     if len(models) == 1:
-        return "No other model was compared with it."
+        return say("alone")
     best, price = models[str(facts["best"])], facts.get("price_of_half_the_features")
     if best["name"] == name:
-        worth = ", and no model with half of its features is worth what it loses"
         final = (best.get("final") or {}).get("n_features", best["n_features"])
-        fewer = known(price) and final > 1
-        return f"It has the best mean{worth if fewer else ''}."
-    ours = main.of(models[name])
-    lost = interval(ours.get("difference_low"), ours.get("difference_high"))
-    unit, difference = facts.get("unit"), ours.get("difference")
+        return say("best_for_its_features" if known(price) and final > 1 else "best")
+    ours, unit = main.of(models[name]), facts.get("unit")
+    difference = ours.get("difference")
     if models[name]["n_features"] <= FEWER * best["n_features"]:
-        halving = f" (each halving may cost {price:.2g})" if known(price) else ""
-        why = f"and fewer features are worth it{halving}"
+        why = say("fewer_at_a_price", price=price) if known(price) else say("fewer")
     elif known(unit) and known(difference) and abs(difference) <= TIE * unit:
-        why = (
-            "so that other things decide: a stable selection of features, then probabilities of "
-            "its own, then no kernel"
-        )
+        why = say("tie")
     else:
-        why = (
-            f"and {best['name']} is for several classes: it is recommended for two only where the "
-            "scores tell it from a model for two"
-        )
-    return (
-        f"{best['name']} has the best mean ({score(main.of(best)['mean'])}); the difference is "
-        f"{score(difference)} ({lost}), {why}."
-    )
+        why = say("multiclass", best=best["name"])
+    ends = interval(ours.get("difference_low"), ours.get("difference_high"))
+    mean = score(main.of(best)["mean"])
+    difference = score(difference)
+    return say("another", best=best["name"], mean=mean, difference=difference, ends=ends, why=why)
 
 
 def _meaning(main: Standings, numbers: Facts) -> str:
     """The score for someone who has not met it."""
     mean, kind = numbers.get("mean"), main.metric["name"]
-    if not known(mean) or kind not in MEANINGS:
+    if not known(mean) or kind not in ("balanced_accuracy", "accuracy", "roc_auc"):
         return ""
     hundred = round(100 * mean)  # all of them only where none is missing
-    of_hundred = "more than 99" if hundred == 100 and mean < 1 else f"about {hundred}"
-    sentence, guess = MEANINGS[kind].format(of_hundred=of_hundred), main.majority
-    if guess is None or kind == "roc_auc":
+    sentence = say(
+        kind, share="more than 99" if hundred == 100 and mean < 1 else f"about {hundred}"
+    )
+    if main.majority is None or kind == "roc_auc":
         return sentence
-    return f"{sentence} Always naming the largest class would reach {100 * guess:.0f}."
+    return f"{sentence} {say('guess', guess=100 * main.majority)}"
 
 
 def _equals(facts: Facts, name: str) -> str:
     others = [each for each in facts.get("equivalent") or () if each != name]
+    count, some = len(others), joined(others[:NAMED_EQUALS])
     if len(facts["models"]) == 1:
         return ""
     if not others:
-        return "Every other model is distinguishably worse on these data."
-    if len(others) > NAMED_EQUALS and len(others) == len(facts["models"]) - 1:
-        return f"None of the other {len(others)} models is distinguishable from the best."
-    if len(others) > NAMED_EQUALS:
-        some = joined(others[:NAMED_EQUALS])
-        return f"{len(others)} others, {some} among them, are not distinguishable from the best."
-    verb = "is" if len(others) == 1 else "are"
-    return f"{joined(others)} {verb} not distinguishable from the best on these data."
+        return say("no_equals")
+    if count > NAMED_EQUALS:
+        whole = count == len(facts["models"]) - 1
+        return say("all_equal" if whole else "many_equals", count=count, some=some)
+    return say("one_equal" if count == 1 else "equals", some=some)
 
 
 def _weighs(facts: Facts, name: str) -> str:
     """Features of large weight that most folds agree on, and what they speak for."""
     listed = (facts.get("features") or {}).get(name) or []
     agreed = [row for row in listed if row.get("frequency") is None or row["frequency"] >= AGREED]
-    rows = agreed[:NAMED]
-    if not rows:
-        return "No feature is used by the models of most folds." if listed else ""
+    if not agreed:
+        return say("no_weights") if listed else ""
     labels = [str(each["label"]) for each in facts["data"]["classes"]]
     sides: dict[str, list[str]] = {}
-    for row in rows:
+    for row in agreed[:NAMED]:
         sides.setdefault(leaning(row, labels), []).append(str(row["feature"]))
-    first, *others = ((joined(named), side) for side, named in sides.items())
-    rest = "".join(f"; those of {named}, {side}" for named, side in others)
-    return f"It looks most at these: higher values of {first[0]} speak {first[1]}{rest}."
+    (side, first), *others = ((side, joined(named)) for side, named in sides.items())
+    rest = "".join(f"; those of {named}, {side}" for side, named in others)
+    return say("weights", first=first, side=side, rest=rest)
 
 
 def _caution(facts: Facts, main: Standings, model: Facts, numbers: Facts) -> str:
@@ -363,17 +346,10 @@ def _caution(facts: Facts, main: Standings, model: Facts, numbers: Facts) -> str
         return ""
     if low > guess if main.larger else high < guess:
         return ""
-    told = [
-        "The interval reaches the score of always naming the largest class: perhaps there is "
-        "nothing to learn in these data."
-    ]
+    told, all_of = [say("nothing")], facts["data"]["n_samples"]
     if (model.get("final") or {}).get("n_features") == 0:
-        told.append("The model uses no feature and gives every sample the same answer.")
+        told.append(say("no_features"))
     least = min(facts["data"]["classes"], key=lambda each: each["count"])
-    if main.metric["name"] in OF_LABELS and least["count"] < RARE * facts["data"]["n_samples"]:
-        told.append(
-            f"Class {least['label']} is rare ({least['count']} of {facts['data']['n_samples']}), "
-            "and models of a margin seldom name a rare class: --scoring roc_auc "
-            "(scoring='roc_auc') compares how they rank the samples instead."
-        )
+    if main.metric["name"] in OF_LABELS and least["count"] < RARE * all_of:
+        told.append(say("rare", **least, all=all_of))
     return " ".join(told)
