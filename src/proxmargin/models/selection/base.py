@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, Signature, signature
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from proxmargin.data.inputs.aligned import by_sample
 from proxmargin.data.inputs.kinds import Features, Labels, Scoring, Seed, Splits
@@ -26,22 +29,23 @@ from proxmargin.data.inputs.parameters import (
     real_numbers,
 )
 from proxmargin.data.inputs.targets import refuse_small_classes
-from proxmargin.data.inputs.validation import validated, validated_weights
+from proxmargin.data.inputs.validation import offset_argument, validated, validated_weights
 from proxmargin.models.fitting.assembly import Assembly
 from proxmargin.models.fitting.base import MarginEstimator
 from proxmargin.models.fitting.bases import ClassifierMixin
 from proxmargin.models.fitting.coefficients import HasCoefficients
-from proxmargin.models.fitting.factors import warn_if_separated
+from proxmargin.models.fitting.factors import unpenalised, warn_if_separated
 from proxmargin.models.fitting.notebook import CertifiedEstimator
 from proxmargin.models.fitting.parameters import DataParameters, SolverParameters
+from proxmargin.models.fitting.predicting import PredictsByScores
 from proxmargin.models.paths.compute import compute_path, with_explained
 from proxmargin.models.paths.fit_by_fit import refitted
 from proxmargin.models.paths.found import unmet_of, warn_of_unmet
 from proxmargin.models.paths.grid import Strength, default_grid, parameters_of, strength_of
 from proxmargin.models.paths.path import Path
 from proxmargin.models.selection.folds import (
+    NO_REFIT,
     Fold,
-    Judged,
     Judging,
     Plan,
     ValidatedRows,
@@ -53,20 +57,26 @@ from proxmargin.models.selection.folds import (
     path_models,
     shares_of,
 )
-from proxmargin.models.selection.results import CHOICES, PublishesResults, out_of_fold
+from proxmargin.models.selection.results import CHOICES, SAME, out_of_fold, standard_errors
 from proxmargin.models.selection.scoring import (
     RoutesMetadata,
     forget,
     judge_of,
+    names_checked,
     no_convergence_warnings,
+    score_of,
     splitter_of,
     warn_of_ordered_rows,
 )
-from proxmargin.runtime.brief import shown, with_pages
+from proxmargin.runtime.brief import shown, users_level, with_pages
 from proxmargin.runtime.interrupts import interrupts
+from proxmargin.runtime.optional import optional
 from proxmargin.runtime.progress import ProgressBar
-from proxmargin.runtime.threads import is_on_cluster, on_cluster, quiet_threads, threads_here
-from proxmargin.runtime.types import Array, Facts
+from proxmargin.runtime.threads import quiet_threads
+from proxmargin.runtime.types import Array, Estimator, Facts, Values
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # range of C when only a count is given with a nonlinear kernel: the critical strength is not known
 KERNEL_RANGE = (0.01, 1000.0)
@@ -94,10 +104,29 @@ def constructor(search: type, plain: type, without: Collection[str]) -> Callable
     return __init__
 
 
+def _plain_has(name: str) -> Callable[[Any], bool]:
+    """Whether fits of the class have it without calibration."""
+    return lambda self: any(
+        name in vars(each) for each in self.plain.__mro__ if each is not PredictsByScores
+    )
+
+
+class _Found:
+    """What a search publishes besides the chosen strength."""
+
+    gamma_: float
+    l1_ratio_: float
+    cv_scores_: Array
+    oof_scores_: Array
+    best_index_: int
+    best_estimator_: Estimator
+    path_: Path
+
+
 @dataclass(eq=False, repr=False)
 class CrossValidated(
     RoutesMetadata,
-    PublishesResults,
+    _Found,
     HasCoefficients,
     ClassifierMixin,
     CertifiedEstimator,
@@ -225,7 +254,11 @@ class CrossValidated(
                 only = self._chosen(templates[0], names)
                 ahead = partial(compute_path, only, assembly, grids[0], notify=progress.advance)
             plan = Plan(templates, grids, self._shares)
-            results, path = self._fit_and_score_folds(plan, data, folds, progress, ahead)
+            models = path_models if self._is_linear else kernel_models
+            judging = Judging(
+                plan, models, judge_of(self.scoring, plan.templates[0]), self.keep_scores
+            )
+            results, path = judging.of_folds(data, folds, progress, self.n_jobs, ahead)
             self.classes_ = data.targets.classes
             grid = np.repeat(grids, len(plan.shares), axis=0)
             setattr(self, f"{self.strength.name}s_", grid)
@@ -259,43 +292,6 @@ class CrossValidated(
         chosen = copy(template)
         chosen.__dict__.update(names, callbacks=self.callbacks)
         return chosen
-
-    def _fit_and_score_folds(
-        self,
-        plan: Plan,
-        data: ValidatedRows,
-        folds: list[Fold],
-        progress: ProgressBar,
-        ahead: Callable[[], Path] | None,
-    ) -> tuple[list[Judged], Path | None]:
-        """Fit and score all folds, on threads or a cluster, with the same bits. ``ahead`` fits the
-        path of all rows, which takes longest: one of several threads begins with it; a single one
-        leaves it."""
-        judge = judge_of(self.scoring, plan.templates[0])
-        models = path_models if self._is_linear else kernel_models
-
-        judging = Judging(plan, models, judge, self.keep_scores)
-
-        def one(place: int) -> Judged:
-            progress.starts(f"fold {place + 1} of {len(folds)}")
-            return judging.judged(data, folds[place], progress.advance)
-
-        threads = min(threads_here(self.n_jobs), len(folds) + (ahead is not None))
-        with no_convergence_warnings():
-            if is_on_cluster():
-                arriving = on_cluster(judging.in_subprocess, replace(data), folds, ordered=True)
-                path = ahead() if ahead is not None else None
-                judged = []
-                for each in arriving:
-                    judged.append(each)
-                    progress.advance(each.fits)
-                return judged, path
-            if threads == 1:
-                return [one(place) for place in range(len(folds))], None
-            with ThreadPoolExecutor(threads) as pool:
-                first = pool.submit(ahead) if ahead is not None else None
-                results = list(pool.map(one, range(len(folds))))
-                return results, first.result() if first is not None else None
 
     def _refitted(
         self,
@@ -338,13 +334,14 @@ class CrossValidated(
         plain = self._template()
         plain.__dict__.update(callbacks=self.callbacks, verbose=self.verbose)
         plain._check_parameters()
+        given = getattr(self, "l1_ratios", 1.0)
         try:
-            ratios = np.atleast_1d(real_numbers("l1_ratios", getattr(self, "l1_ratios", 1.0)))
+            ratios = np.atleast_1d(real_numbers("l1_ratios", given))
         except ValueError:
             ratios = np.empty(0)
         shares_of(getattr(self, "relaxed", False))
         if ratios.ndim != 1 or not ratios.size or not np.all((ratios >= 0) & (ratios <= 1)):
-            raise ValueError(f"l1_ratios must be numbers in [0, 1], got {shown(self.l1_ratios)}")
+            raise ValueError(f"l1_ratios must be numbers in [0, 1], got {shown(given)}")
 
     def _template(self) -> MarginEstimator:
         """The plain classifier with the parameters that it shares with this one."""
@@ -396,6 +393,165 @@ class CrossValidated(
             refuse_small_classes(data.targets.classes, counts, 2, "cross-validation needs")
         splits = splitter.split(data.X, data.labels, **arguments)
         return folds_of(splits, data)
+
+    @property
+    def _of_rows(self) -> dict[str, Array]:
+        """What tells the rows of ``cv_scores_`` apart: l1_ratio, and gamma of relaxed fits."""
+        shares, columns = np.array(self._shares), {}
+        if hasattr(self, "l1_ratios"):
+            ratios = np.atleast_1d(np.asarray(self.l1_ratios, float))
+            columns["l1_ratio"] = np.repeat(ratios, shares.size)
+            if shares.size > 1 or shares[0] != 1.0:
+                columns["gamma"] = np.tile(shares, ratios.size)
+        return columns
+
+    def _warn_of_edge(self) -> None:
+        """Warn if the best strength is an end of the grid, where a better one may lie beyond it."""
+        name, column = self.strength.name, self.best_index_ % self.cv_scores_.shape[1]
+        last, chosen = self.cv_scores_.shape[1] - 1, getattr(self, f"{self.strength.name}_")
+        if last == 0 or 0 < column < last or chosen == 0.0:
+            return
+        which, beyond = ("weakest", "weaker") if column else ("strongest", "stronger")
+        advice = f"a {beyond} one may be better, give other {name}s"
+        path = getattr(self, "path_", None)
+        free = 0 if path is None else unpenalised(self, path.stacked.shape[1]).size
+        if path is not None and path.n_nonzero[column] <= free:
+            advice = f"its model has no features{' with a penalty' if free else ''}"
+        # a relaxed fit may have been chosen at an end of the grid beside one that does not exist
+        place = self.best_index_ // self.cv_scores_.shape[1]
+        neighbour = self.cv_scores_[place, column - 1 if column else 1]
+        if self._shares[place % len(self._shares)] < 1.0 and np.isnan(neighbour).any():
+            advice += (
+                f"; relaxed={getattr(self, 'relaxed', False)!r}: on some fold the next one has no "
+                f"fit without a penalty, as {NO_REFIT}; add 1 to relaxed for the penalised models"
+            )
+        warnings.warn(
+            f"the chosen {name}={chosen:.3g} is the {which} penalty of its grid: {advice}",
+            stacklevel=users_level(),
+        )
+
+    def _of_complete_folds(self) -> Self:
+        """A copy with the scores of complete folds only, after an interruption; else the object."""
+        if hasattr(self, "best_index_"):
+            return self
+        shown = copy(self)
+        penalised = self.cv_scores_[:: len(self._shares)]  # relaxed fits may not exist
+        shown.cv_scores_ = self.cv_scores_[:, :, ~np.isnan(penalised).any(axis=(0, 1))]
+        return shown
+
+    @property
+    def _row(self) -> int:
+        """The row of the grid that belongs to the chosen l1_ratio and gamma."""
+        return int(self.best_index_ // self.cv_scores_.shape[1])
+
+    @property
+    def cv_results_(self) -> pd.DataFrame:
+        """One row for each l1_ratio and strength: mean, standard error and rank of the scores, and
+        the score of each fold; column names as in scikit-learn's searches.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        check_is_fitted(self, "cv_scores_")
+        pandas = optional("pandas", "cv_results_, a data frame of cv_scores_,")
+        name, flat = self.strength.name, self.cv_scores_.reshape(-1, self.cv_scores_.shape[2])
+        grid = getattr(self, f"{name}s_")
+        means = flat.mean(axis=1)
+        ranks = rankdata(np.where(np.isnan(means), np.inf, -means), method="min")
+        frame: pd.DataFrame = pandas.DataFrame(
+            {
+                **{row: values.repeat(grid.shape[1]) for row, values in self._of_rows.items()},
+                name: grid.ravel(),
+                "mean_test_score": means,
+                "std_test_score": flat.std(axis=1),
+                "standard_error": standard_errors(self.cv_scores_).ravel(),
+                "rank_test_score": ranks.astype(np.int32),
+                **{f"split{k}_test_score": column for k, column in enumerate(flat.T)},
+            }
+        )
+        return frame
+
+    def at(self, choice: str | float) -> MarginEstimator:
+        """The fitted plain classifier of another choice: a model of ``path_``, without a new fit.
+
+        Parameters
+        ----------
+        choice : {'best', '1se'} or float
+            As ``selection``; or one of the strengths, at the chosen l1_ratio.
+
+        Raises
+        ------
+        ValueError
+            No such choice or strength; the search has no ``path_``, as with a nonlinear kernel or
+            ``refit=False``; the chosen coefficients are relaxed, which those of ``path_`` are not.
+        """
+        check_is_fitted(self, "best_index_")
+        name, kind = self.strength.name, type(self).__name__
+        if not hasattr(self, "path_"):
+            raise ValueError(f"this {kind} has no path_: fit {self.plain.__name__}({name}=...)")
+        gamma = getattr(self, "gamma_", 1.0)
+        if gamma != 1.0:
+            raise ValueError(
+                f"the models of path_ are not relaxed, and the chosen one is, with gamma_="
+                f"{gamma:g}: fit {kind} with the other selection"
+            )
+        if isinstance(choice, str):
+            check_choice("choice", choice, CHOICES)
+            _, column = CHOICES[choice](self.cv_scores_[self._row : self._row + 1])
+            return self.path_.model(column)
+        check_number("choice", choice, low=0.0)
+        strengths = self.path_.strengths
+        found = np.flatnonzero(np.isclose(strengths, choice, rtol=SAME, atol=0.0))
+        if not found.size:
+            raise ValueError(
+                f"{name}={choice:g} is none of {name}s_[{self._row}]: between them path_.coef"
+                f"({choice:g}) interpolates coefficients"
+            )
+        return self.path_.model(int(found[0]))
+
+    def _by_best(self, method: str, X: Features, offset: ArrayLike | None) -> Values:
+        check_is_fitted(self, "best_estimator_")
+        with names_checked(self, X):
+            given = offset_argument(offset)
+            found: Values = getattr(self.best_estimator_, method)(X, **given)
+        return found
+
+    def decision_function(self, X: Features, offset: ArrayLike | None = None) -> Array:
+        """Scores of the chosen classifier: (n_samples,) if binary, else one column a class.
+        ``offset``, (n_samples,), is added to them; so in the methods below."""
+        return self._by_best("decision_function", X, offset)
+
+    def predict(self, X: Features, offset: ArrayLike | None = None) -> Values:
+        """The class with the largest score, (n_samples,)."""
+        return self._by_best("predict", X, offset)
+
+    def score(
+        self,
+        X: Features,
+        y: Labels | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> float:
+        """The value of ``scoring``, which is the accuracy of `predict` if ``scoring`` is None.
+        ``sample_weight``, (n_samples,), weighs the samples; a scoring that takes no weights ignores
+        them with a warning."""
+        check_is_fitted(self, "best_estimator_")
+        if sample_weight is not None and not self._scores_with_weights():
+            sample_weight = None
+        with names_checked(self, X):
+            return score_of(self.scoring, self.best_estimator_, X, y, sample_weight, offset)
+
+    @available_if(_plain_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Features, offset: ArrayLike | None = None) -> Array:
+        """Probabilities of the classes, (n_samples, n_classes)."""
+        return self._by_best("predict_proba", X, offset)
+
+    @available_if(_plain_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Features, offset: ArrayLike | None = None) -> Array:
+        """Logarithms of `predict_proba`."""
+        return self._by_best("predict_log_proba", X, offset)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

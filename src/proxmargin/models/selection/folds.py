@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -38,7 +39,8 @@ from proxmargin.optimality.problem import Point, Problem
 from proxmargin.optimality.unpenalised import are_separated, null_point
 from proxmargin.runtime.brief import shown, users_level
 from proxmargin.runtime.interrupts import interrupts
-from proxmargin.runtime.threads import quiet_threads
+from proxmargin.runtime.progress import ProgressBar
+from proxmargin.runtime.threads import is_on_cluster, on_cluster, quiet_threads, threads_here
 from proxmargin.runtime.types import Array, Facts, Index, Values
 
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)  # gammas of relaxed=True, those of glmnet
@@ -439,3 +441,35 @@ class Judging:
         """The same in another process, whose filters and threads are its own."""
         with no_convergence_warnings(), quiet_threads(0):
             return self.judged(data, fold, lambda count: None)
+
+    def of_folds(
+        self,
+        data: ValidatedRows,
+        folds: list[Fold],
+        progress: ProgressBar,
+        n_jobs: int | None,
+        ahead: Callable[[], Path] | None,
+    ) -> tuple[list[Judged], Path | None]:
+        """All folds, on threads or a cluster, with the same bits. ``ahead`` fits the path of all
+        rows, which takes longest: one of several threads begins with it; a single one leaves it."""
+
+        def one(place: int) -> Judged:
+            progress.starts(f"fold {place + 1} of {len(folds)}")
+            return self.judged(data, folds[place], progress.advance)
+
+        threads = min(threads_here(n_jobs), len(folds) + (ahead is not None))
+        with no_convergence_warnings():
+            if is_on_cluster():
+                arriving = on_cluster(self.in_subprocess, replace(data), folds, ordered=True)
+                path = ahead() if ahead is not None else None
+                judged = []
+                for each in arriving:
+                    judged.append(each)
+                    progress.advance(each.fits)
+                return judged, path
+            if threads == 1:
+                return [one(place) for place in range(len(folds))], None
+            with ThreadPoolExecutor(threads) as pool:
+                first = pool.submit(ahead) if ahead is not None else None
+                results = list(pool.map(one, range(len(folds))))
+                return results, first.result() if first is not None else None

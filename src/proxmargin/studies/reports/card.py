@@ -225,7 +225,9 @@ FINDINGS = Path(__file__).parent / "template" / "findings.json"
 
 def _findings(card: Record) -> Iterator[tuple[str, str]]:
     rows, missing = card["duplicate_rows"], card["missing"]
-    rare = min(card["classes"], key=lambda each: each["count"], default={"label": "", "count": 0})
+    rare: Record = min(
+        card["classes"], key=lambda each: each["count"], default={"label": "", "count": 0}
+    )
     counts = {
         "conflicting": rows["conflicting"],
         "copies": rows["count"],

@@ -109,7 +109,10 @@ class Record:
             raise ValueError(f"{os.fspath(self.path or '')} is damaged: remove it")
         own = (entered[1:, entered[0] == number] for number in numbers)
         rows = zip(numbers.tolist(), own, halves[:, 1:].tolist(), strict=True)
-        return {k: PathEntry(*e, int(fits), int(unmet), w) for k, e, (fits, unmet, w) in rows}
+        return {
+            k: PathEntry(units, at, int(fits), int(unmet), worst)
+            for k, (units, at), (fits, unmet, worst) in rows
+        }
 
     def _refuse_another(self, facts: Facts) -> None:
         name = os.fspath(self.path or "")
