@@ -217,3 +217,9 @@ def test_what_cannot_be_judged_is_told(arguments, told) -> None:
 def test_one_fold_needs_its_training_rows() -> None:
     with pytest.raises(ValueError, match="test_ratio"):
         clinical_summary(["a", "b"], [0.1, 0.8], "a", folds=[0, 0])
+
+
+def test_what_no_row_tells_has_a_dash_in_place_of_a_rate_and_its_interval() -> None:
+    found = clinical_summary(np.array([0, 1] * 20), np.full(40, 0.2), 1)
+    line = next(each for each in str(found).splitlines() if each.startswith("ppv"))
+    assert line.split() == ["ppv", "-", "-"]

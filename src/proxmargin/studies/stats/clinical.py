@@ -142,7 +142,11 @@ class ClinicalSummary:
         named = {"AUC": self.auc, **{name: getattr(self.predicted, name) for name in RATES}}
         named |= {"calibration slope": self.slope, "calibration intercept": self.intercept}
         rows = [
-            (name, number(each.value, ".3f"), f"{each.low:.3f} to {each.high:.3f}")
+            (
+                name,
+                number(each.value, ".3f"),
+                "-" if np.isnan(each.low) else f"{each.low:.3f} to {each.high:.3f}",
+            )
             for name, each in named.items()
         ]
         events = (f"{self.positive} (positive)", str(self.events), f"of {self.n}")
