@@ -23,8 +23,10 @@ def test_the_positive_class_is_the_one_named_and_kept_with_the_run(tmp_path) -> 
     assert default.positive == "well"
     named = compare(X_TWO, Y_TWO, **SHORT, run_dir=tmp_path, positive="sick")
     found = named.clinical()
-    of_positive = named.predictions["L2SVC: sick"]
-    assert chances["L2SVC: well"].to_numpy() == pytest.approx(1 - of_positive.to_numpy())
+    of_positive = named.predictions["L2SVC: probability of sick"]
+    assert chances["L2SVC: probability of well"].to_numpy() == pytest.approx(
+        1 - of_positive.to_numpy()
+    )
     assert (found.positive, found.n, found.events) == ("sick", 100, 50)
     assert found.predicted.fn == default.predicted.fp
     assert found.auc.value == pytest.approx(default.auc.value)

@@ -172,7 +172,7 @@ class TestModels:
         ("models", "words"),
         [
             ({"a": 3}, "must be a classifier with fit and predict"),
-            ({"a": Ridge()}, "Ridge is none for scikit-learn"),
+            ({"a": Ridge()}, "is_classifier, got Ridge"),
             (Ridge(), "give estimators by name"),
             ({"a": LogisticRegression}, "must be a classifier with fit and predict"),
             ({"": GaussianNB()}, "names must be text"),

@@ -83,8 +83,8 @@ class Agreement:
             return {}
         place = self.names.index(best)
         shares = self.disagreement[place, [self.names.index(name) for name in others]]
-        reaches = np.array([evidence.row(n)["difference_high"] for n in others])
-        reaches = reaches - [evidence.row(n)["difference"] for n in others]
+        columns = [evidence.models.index(name) for name in others]
+        reaches = (evidence.difference_high - evidence.difference)[columns]
         repeats, pairs = setup.protocol.repeats, len(self.names) * (len(self.names) - 1) // 2
         rows = float(np.nan if not basis.counted else basis.rows)
         of = partial(missed_difference, reaches, splits, shares, rows, repeats, evidence.unit)

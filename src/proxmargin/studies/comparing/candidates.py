@@ -16,6 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 
 import proxmargin
 from proxmargin.models.fitting.registry import MODELS, Model
+from proxmargin.runtime.brief import shown
 from proxmargin.runtime.types import Estimator, Values
 from proxmargin.studies.comparing.searches import (
     SELECTION_TOL,
@@ -135,12 +136,11 @@ def _given(name: object, given: Estimator, known: Mapping[str, Candidate]) -> Ca
             f"models: {type(given).__name__} is no name; give estimators by name: "
             "models={'mine': estimator}"
         )
-    if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "predict")):
-        raise ValueError(f"models[{name!r}] must be a classifier with fit and predict")
-    if not is_classifier(given):
+    estimates = hasattr(given, "fit") and hasattr(given, "predict")
+    if isinstance(given, type) or not estimates or not is_classifier(given):
         raise ValueError(
-            f"models[{name!r}] must be a classifier, and {type(given).__name__} is none for "
-            "scikit-learn (is_classifier)"
+            f"models[{name!r}] must be a classifier with fit and predict, one for scikit-learn's "
+            f"is_classifier, got {shown(given)}"
         )
     kernel = getattr(given, "kernel", "linear") != "linear"
     return Candidate(name, partial(clone, given), Given(), is_kernel=kernel)

@@ -176,14 +176,14 @@ class SearchPredictions:
         assert self.labels is not None
         assert other.labels is not None
         known = self.scores is not None and other.scores is not None
-        return SearchPredictions(
-            [*self.settings, *other.settings],
-            self.parameter,
-            self.folds,
-            np.concatenate([self.labels, other.labels]),
-            np.concatenate([self.scores, other.scores]) if known else None,
-            [np.concatenate(pair) for pair in zip(self.fold_sizes, other.fold_sizes, strict=True)],
-            self.tally + other.tally,
+        sizes = zip(self.fold_sizes, other.fold_sizes, strict=True)
+        return replace(
+            self,
+            settings=[*self.settings, *other.settings],
+            labels=np.concatenate([self.labels, other.labels]),
+            scores=np.concatenate([self.scores, other.scores]) if known else None,
+            fold_sizes=[np.concatenate(pair) for pair in sizes],
+            tally=self.tally + other.tally,
         )
 
     def add_paths(

@@ -14,6 +14,7 @@ from proxmargin.solvers.callbacks import History
 from proxmargin.studies.displays.axes import axes_for, finish
 from proxmargin.studies.stats.ranks import Nemenyi, nemenyi
 
+Clock = Literal["n_iter", "n_passes", "seconds"]
 AXES = {"n_iter": "iterations", "n_passes": "passes over the data", "seconds": "seconds"}
 
 
@@ -46,12 +47,7 @@ class ConvergenceDisplay:
     1
     """
 
-    def __init__(
-        self,
-        histories: Mapping[str, History],
-        *,
-        x: Literal["n_iter", "n_passes", "seconds"] = "n_iter",
-    ) -> None:
+    def __init__(self, histories: Mapping[str, History], *, x: Clock = "n_iter") -> None:
         if x not in AXES:
             raise ValueError(f"x={x!r} must be one of {', '.join(AXES)}")
         empty = [name for name, history in histories.items() if not len(history)]
@@ -61,12 +57,7 @@ class ConvergenceDisplay:
         self.x = x
 
     @classmethod
-    def from_estimator(
-        cls,
-        *estimators: Any,
-        x: Literal["n_iter", "n_passes", "seconds"] = "n_iter",
-        ax: Axes | None = None,
-    ) -> Self:
+    def from_estimator(cls, *estimators: Any, x: Clock = "n_iter", ax: Axes | None = None) -> Self:
         """Draw the histories of fitted estimators, which had a `History` among their callbacks.
 
         Raises
