@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -370,15 +371,45 @@ def test_logistic_models_of_text_take_it_up_to_a_reach(C: float, name: str) -> N
     assert model.certificate_.solver == name
 
 
-def test_accelerated_steps_go_on_where_matrices_would_be_large() -> None:
+def noise(n: int, p: int, entries: int) -> tuple[sparse.csr_array, np.ndarray]:
+    """Sparse rows, with labels by chance."""
     rng = np.random.default_rng(7)
-    n, p = 7000, 6100
-    ends = np.arange(n + 1) * 3
-    X = sparse.csr_array((rng.standard_normal(3 * n), rng.integers(0, p, 3 * n), ends), (n, p))
-    (problem,) = SVC(C=1e3)._assemble(X, np.where(np.arange(n) % 2 == 0, 1, -1), None).problems
+    ends = np.arange(n + 1) * entries
+    values, places = rng.standard_normal(entries * n), rng.integers(0, p, entries * n)
+    return sparse.csr_array((values, places, ends), (n, p)), np.where(rng.random(n) < 0.5, 1, -1)
+
+
+def test_primal_dual_steps_go_on_where_matrices_would_be_large() -> None:
+    X, y = noise(7000, 6100, 3)
+    (problem,) = SVC(C=1e3)._assemble(X, y, None).problems
     following = choose(problem).following(problem)
     assert following is not None
-    assert following.name == "fapg-star"
+    assert following.name == "fbpd"
+
+
+def test_sweeps_that_settle_no_samples_end_early() -> None:
+    X, y = noise(15_000, 5500, 10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        certificate = SVC(C=1e4, solver=NAME).fit(X, y).certificate_
+    assert not certificate.converged
+    assert certificate.n_iter < 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("C", [1e3, 1e5])
+def test_labels_by_chance_are_certified_at_weak_ridges(C: float) -> None:
+    X, y = noise(15_000, 5500, 10)
+    model = SVC(C=C).fit(X, y)
+    assert model.certificate_.converged
+    assert model.certificate_.solver == "fbpd"
+    weights, margins = np.zeros(y.size), y * model.decision_function(X)
+    weights[model.support_] = model.dual_coef_[0]
+    assert ((y * weights >= 0) & (y * weights <= C * (1 + 1e-12))).all()
+    assert abs(weights.sum()) <= 1e-9 * C
+    primal = 0.5 * float(np.sum(model.coef_**2)) + C * np.maximum(0.0, 1.0 - margins).sum()
+    dual = float(y @ weights) - 0.5 * float(np.sum((X.T @ weights) ** 2))
+    assert 0.0 <= primal - dual <= 2e-6 * primal
 
 
 @pytest.mark.parametrize("model", [SVC(C=0.3), L2SVC(C=0.3), LogisticRegression(C=0.3)], ids=repr)

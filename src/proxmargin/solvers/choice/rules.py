@@ -386,10 +386,11 @@ FALLBACK = (DUAL_PROXIMAL_GRADIENT, PRIMAL_DUAL)
 SMOOTH_FALLBACK = (INTERIOR_POINT, NEWTON, FAPG_WS, FAPG, *FALLBACK)
 KINKED_FALLBACK = (
     Rule(
-        "fapg-star",
+        "fbpd",
         "a loss with kinks and a ridge, data smaller than a square matrix of their shorter side: "
-        "accelerated proximal gradient on the dual",
+        "primal-dual steps with restarts",
         _system_exceeds_data,
+        {"restarts": True, "relaxation": 1.8},
     ),
     MULTIPLIER_NEWTON,
     LINEAR_PROGRAM,

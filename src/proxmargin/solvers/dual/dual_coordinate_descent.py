@@ -37,7 +37,7 @@ from proxmargin.solvers.loop.solver import (
     at_least_one,
     check_numbers,
 )
-from proxmargin.solvers.shared.numerical import CG_TOLERANCE, conjugate_gradients
+from proxmargin.solvers.shared.numerical import CG_TOLERANCE, MAX_SIDE, conjugate_gradients
 
 FIRST_SHARE = 0.03  # relative gap to which the first inner problem is solved for a free intercept
 LEAST_VIOLATION = 1e-13  # range of violations, in margins, below which it is rounding
@@ -49,6 +49,7 @@ ENTROPIC_STIFFNESS = 4.0  # penalty parameter over the curvature of the entropie
 LEAST_PART = 1e-3  # of the weights in a class that is taken for that
 FACE_SWEEPS = 20  # sweeps over one inner problem before conjugate gradients are tried on its face
 SETTLED_FACE = 1.02  # active samples over those inside their box, up to which the face is found
+FEW_SETTLED = 0.1  # of the samples, up to which many sweeps have found no face
 FACE_ITERATIONS = 100  # of conjugate gradients, at most; at first as many as sweeps before
 TRIALS = 6  # lengths of a step to the minimum on a face, each half of the one before
 DRIFT = 0.1  # of the multiplier, in margins, after which samples that were left out return
@@ -195,7 +196,8 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
         if not there.solved:
             there = _moved_on_face(problem, there)
         part = ENTROPIC_PART if terms_of(problem).entropic else 1
-        if not there.solved and there.sweeps >= max(self.max_sweeps // part, 1):
+        spent = there.sweeps >= max(self.max_sweeps // part, 1)
+        if not there.solved and (spent or (part == 1 and _is_hopeless(there))):
             return self._with_gap(problem, there).but(finished=True)
         if there.solved:
             return self._with_gap(problem, there)
@@ -333,6 +335,14 @@ class DualCoordinateDescent(Solver[CoordinateDescentState]):
             unbalanced=excess > 0.5 * gap,  # only the multiplier moves
             finished=idle >= self.max_stalled,
         ).claimed(final=True)
+
+
+def _is_hopeless(state: CoordinateDescentState) -> bool:
+    """Whether many sweeps left half of the objective as the gap, and few samples have settled at an
+    end of their box: no face is in sight. On small data further sweeps cost little."""
+    far = state.sweeps >= RESTLESS * FACE_SWEEPS and state.excess > state.value
+    loose = far and state.n_active > (1.0 - FEW_SETTLED) * state.active.size
+    return loose and min(state.active.size, state.v.size) > MAX_SIDE
 
 
 def _watched(state: CoordinateDescentState) -> CoordinateDescentState:

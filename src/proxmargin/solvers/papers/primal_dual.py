@@ -75,7 +75,9 @@ class PrimalDualState(State):
     primal_start: Primal
     dual_start: Dual
     gap_start: float = np.inf
+    averages: bool = False  # the average since then had the smaller gap at the last check
     norm: float = 1.0  # an upper bound of |T|
+    ones: float = 1.0  # entry of the column of ones, squared: factor on the step of the intercept
     balance: float = 1.0  # ``sqrt(tau / sigma)``
     iterate_change: float = np.inf  # ``|W_old - W_new| / |W_old|``; infinite from zero
     compares: bool = False  # whether objectives are computed, for callbacks
@@ -238,7 +240,8 @@ class PrimalDual(Solver[PrimalDualState]):
         scores = problem.design.scores(start.coef) + start.intercept
         levels, dual = splitting.start(scores, start.dual)
         primal = Primal(start.coef, start.intercept, scores, levels)
-        square = operator_norm(problem.design, problem.fits_intercept) ** 2
+        ones = self._ones(problem)
+        square = operator_norm(problem.design, ones) ** 2
         compares = bool(stop.callbacks)
         return PrimalDualState(
             primal=primal,
@@ -248,7 +251,8 @@ class PrimalDual(Solver[PrimalDualState]):
             primal_start=primal,
             dual_start=dual,
             norm=float(np.sqrt(splitting.squared_norm(square))),
-            balance=_first_balance(problem) if self.balance is None else self.balance,
+            ones=ones,
+            balance=self._first_balance(problem) if self.balance is None else self.balance,
             compares=compares,
             objective=_objective(problem, primal) if compares else np.nan,
         )
@@ -259,8 +263,8 @@ class PrimalDual(Solver[PrimalDualState]):
         old, dual = state.primal, state.dual
         q = splitting.dual_point(dual)
         coef = problem.penalty.prox(old.coef - tau * problem.design.adjoint(q), tau)
-        shifted = (old.intercept - tau * q.sum(axis=0))[None, :]
-        intercept = problem.intercept.prox(shifted, tau)[0]
+        shifted = (old.intercept - state.ones * tau * q.sum(axis=0))[None, :]
+        intercept = problem.intercept.prox(shifted, state.ones * tau)[0]
         scores = problem.design.scores(coef) + intercept
         levels = splitting.levels_step(old.levels, dual, tau)
         primal = Primal(coef, intercept, scores, levels)
@@ -285,31 +289,51 @@ class PrimalDual(Solver[PrimalDualState]):
         )
 
     def point(self, problem: Problem, state: PrimalDualState) -> Point:
-        """The iterate projected onto the domain of the penalties, which over-relaxation leaves."""
-        return problem.projected(Point(state.primal.coef, state.primal.intercept))
+        """Projected onto the domain of the penalties, which over-relaxation leaves."""
+        primal, _ = _pair(state, state.averages)
+        return problem.projected(Point(primal.coef, primal.intercept))
 
     def measures(self, state: PrimalDualState) -> Mapping[str, float]:
         return {"objective": state.objective, "tau": state.tau, "sigma": state.sigma}
 
     def dual(self, problem: Problem, state: PrimalDualState) -> Array | None:
-        return self._splitting(problem.loss).proof(state.dual, problem.intercept)
+        _, dual = _pair(state, state.averages)
+        return self._splitting(problem.loss).proof(dual, problem.intercept)
 
     def observe(self, problem: Problem, state: PrimalDualState, gap: Gap) -> PrimalDualState:
         if not self.restarts or state.count == 0:
-            return replace(state, gap_start=min(state.gap_start, gap.gap))
-        mean = _scaled(state.primal_sum, 1.0 / state.count)
-        dual = _scaled(state.dual_sum, 1.0 / state.count)
-        averaged = certify(
+            return replace(state, gap_start=min(state.gap_start, gap.gap - gap.rounding))
+        other = _pair(state, not state.averages)
+        proved = certify(
             problem,
-            problem.projected(Point(mean.coef, mean.intercept)),
-            dual=self._splitting(problem.loss).proof(dual, problem.intercept),
+            problem.projected(Point(other[0].coef, other[0].intercept)),
+            dual=self._splitting(problem.loss).proof(other[1], problem.intercept),
         )
-        if min(averaged.gap, gap.gap) > RESTART_GAP * state.gap_start:
-            return state
-        state = replace(state, balance=_balance_of_distances(state))
-        if averaged.gap < gap.gap:
-            return _restarted(state, mean, dual, averaged.gap)
-        return _restarted(state, state.primal, state.dual, gap.gap)
+        # bounds of rounding are those of each, and do not fall
+        here, there = (one.gap - one.rounding for one in (gap, proved))
+        averages = state.averages != (there < here)
+        if min(here, there) > RESTART_GAP * state.gap_start:
+            return replace(state, averages=averages)
+        pair = _pair(state, averages)
+        state = replace(state, balance=_balance_of_distances(state), averages=averages)
+        return _restarted(state, *pair, min(here, there))
+
+    def _ones(self, problem: Problem) -> float:
+        """Square of the entry of the column of ones: with restarts its norm is at most that of the
+        data, so that it does not shorten their steps."""
+        if not problem.fits_intercept:
+            return 0.0
+        share = operator_norm(problem.design, 0.0) ** 2 / problem.design.n_samples
+        return share if self.restarts and 0.0 < share < 1.0 else 1.0
+
+    def _first_balance(self, problem: Problem) -> float:
+        """One over the strength of the penalty: tau = sigma for the model stated as ``C sum + G``;
+        with restarts at most tau = sigma for the sum alone, as C may be out of all proportion."""
+        probe = np.zeros((problem.design.n_features, problem.loss.n_outputs))
+        probe[0, :2] = np.array([1.0, -1.0])[: probe.shape[1]] / np.sqrt(min(2, probe.shape[1]))
+        strength = problem.penalty.value(probe)
+        found = 1.0 / strength if 0 < strength < np.inf else 1.0
+        return min(found, problem.design.n_samples) if self.restarts else found
 
     def _splitting(self, loss: Loss) -> Splitting:
         """Algorithm 2 for the hinge of Crammer and Singer within a budget, else Algorithm 1."""
@@ -337,20 +361,21 @@ class LinearPrimalDual(PrimalDual):
         return LinearConstraints(loss.loss, loss.budget)
 
 
-def operator_norm(design: Design, with_ones: bool) -> float:
-    """An upper estimate of the largest singular value of the data with a column of ones. By power
-    iterations times `NORM_MARGIN`, and never above the Frobenius norm."""
+def operator_norm(design: Design, ones: float) -> float:
+    """An upper estimate of the largest singular value of the data with a column of this entry,
+    squared. By power iterations times `NORM_MARGIN`, and never above the Frobenius norm."""
+    entry = float(np.sqrt(ones))
     right = np.random.default_rng(0).standard_normal((design.n_features + 1, 1))
-    right[-1] *= float(with_ones)
+    right[-1] *= entry
     norm = 0.0
     for _ in range(POWER_ITERATIONS):
         size = float(np.linalg.norm(right))
         if size == 0:
             break
-        left = design.scores(right[:-1] / size) + right[-1] / size
+        left = design.scores(right[:-1] / size) + entry * right[-1] / size
         norm = float(np.linalg.norm(left))
-        right = np.vstack([design.adjoint(left), float(with_ones) * left.sum(keepdims=True)])
-    rows = design.row_norms() + float(with_ones)
+        right = np.vstack([design.adjoint(left), entry * left.sum(keepdims=True)])
+    rows = design.row_norms() + ones
     return min(NORM_MARGIN * norm, float(np.sqrt(rows.sum())))
 
 
@@ -359,23 +384,24 @@ def _objective(problem: Problem, primal: Primal) -> float:
     return float(problem.loss.value(primal.scores) + penalties)
 
 
-def _first_balance(problem: Problem) -> float:
-    """One over the strength of the penalty: tau = sigma for the model stated as ``C sum + G``."""
-    probe = np.zeros((problem.design.n_features, problem.loss.n_outputs))
-    probe[0, :2] = np.array([1.0, -1.0])[: probe.shape[1]] / np.sqrt(min(2, probe.shape[1]))
-    strength = problem.penalty.value(probe)
-    return 1.0 / strength if 0 < strength < np.inf else 1.0
-
-
 def _balance_of_distances(state: PrimalDualState) -> float:
     """The balance, smoothed towards the ratio of primal and dual distances since the restart."""
     primal = [a - b for a, b in zip(state.primal, state.primal_start, strict=True)]
     dual = [a - b for a, b in zip(state.dual, state.dual_start, strict=True)]
-    across = np.linalg.norm([np.linalg.norm(primal[0]), np.linalg.norm(primal[1])])
+    intercept = np.linalg.norm(primal[1]) / np.sqrt(state.ones or 1.0)
+    across = np.linalg.norm([np.linalg.norm(primal[0]), intercept])
     along = np.linalg.norm([np.linalg.norm(part) for part in dual])
     if across == 0 or along == 0:
         return state.balance
     return float(np.sqrt(state.balance * across / along))
+
+
+def _pair(state: PrimalDualState, averages: bool) -> tuple[Primal, Dual]:
+    """The average since the last restart, or the iterate."""
+    if not averages or state.count == 0:
+        return state.primal, state.dual
+    share = 1.0 / state.count
+    return _scaled(state.primal_sum, share), _scaled(state.dual_sum, share)
 
 
 def _restarted(state: PrimalDualState, primal: Primal, dual: Dual, gap: float) -> PrimalDualState:
