@@ -8,10 +8,10 @@ from tests.architecture import figures
 
 # the most there may be; lower each with what is removed
 BUDGET = {
-    "source_lines": 75_069,
-    "solver_names": 19,
+    "source_lines": 74_528,
+    "solver_names": 18,
     "rules": 35,
-    "numeric_constants": 493,
+    "numeric_constants": 480,
     "lines_of_any_type": 860,
 }
 MOST_FILES_OF_A_FIT = 34

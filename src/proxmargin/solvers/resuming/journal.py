@@ -270,9 +270,10 @@ class Journal:
 
     def _resumption(self, number: int, title: list[object]) -> Record:
         """Options that resume the minimisation in the checkpoint; none for other minimisations."""
-        fit = None if self._stored is None else self._stored.fit
-        if fit is None or fit["number"] != number:
+        stored = self._stored
+        if stored is None or stored.fit is None or stored.fit["number"] != number:
             return {}
+        fit = stored.fit
         self._recognise(fit["title"], title)
         if fit["run"] is not None:
             try:
@@ -282,7 +283,7 @@ class Journal:
                 warnings.warn(message, UserWarning, stacklevel=2)
             else:
                 return {"resume": partial(self._read, fit["run"])}
-        return {"start": self._read(fit["point"], Stop())}
+        return {"start": stored.point}
 
     def _note(self, checkpoint: Checkpoint, report: Report) -> None:
         """The callback that replaces a checkpoint: records the report, writes if due."""
@@ -308,7 +309,6 @@ class Journal:
             "number": number,
             "title": title,
             "limit": limit,
-            "point": codec.encode(report.gap.point),
             "run": run,
         }
         checkpoint.write(dataclasses.replace(CheckpointContent.of(report), fit=fit, arrays=arrays))
