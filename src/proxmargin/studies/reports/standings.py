@@ -31,9 +31,13 @@ def score(value: object, digits: int = 3) -> str:
     return text.lstrip("-") if float(text) == 0 else text.replace("-", MINUS)
 
 
-def signed(value: object) -> str:
-    """Three digits of a weight, however small."""
-    return f"{value:+.3g}".replace("-", MINUS) if known(value) else NONE
+def formed(form: str, value: object) -> str:
+    """A number in a form of `format`, with a minus sign; `NONE` where there is none."""
+    return format(value, form).replace("-", MINUS) if known(value) else NONE
+
+
+signed = partial(formed, "+.3g")  # of a weight, however small
+count = partial(formed, ",.0f")  # of things, or the mean of some: nobody has a third of a feature
 
 
 def interval(low: object, high: object) -> str:
@@ -59,12 +63,7 @@ def seconds(value: object) -> str:
 
 
 def gap(value: object) -> str:
-    return f"{value:.1e}".replace("e-0", "e-").replace("-", MINUS) if known(value) else NONE
-
-
-def count(value: object) -> str:
-    """A number of things, or the mean of some: nobody has a third of a feature."""
-    return f"{value:,.0f}" if known(value) else NONE
+    return formed(".1e", value).replace(f"e{MINUS}0", f"e{MINUS}")
 
 
 def setting(value: object) -> str:
