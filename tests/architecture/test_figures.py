@@ -11,7 +11,7 @@ BUDGET = {
     "source_lines": 74_318,
     "solver_names": 18,
     "rules": 35,
-    "numeric_constants": 480,
+    "numeric_constants": 482,
     "lines_of_any_type": 860,
 }
 MOST_FILES_OF_A_FIT = 34
