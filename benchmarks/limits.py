@@ -1,4 +1,5 @@
-"""`python -m benchmarks limits`: seconds of fits with a time limit, memory beside the data."""
+"""`python -m benchmarks limits`: seconds of fits with a time limit, memory beside the
+data, and what reading a table takes beside pandas."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,9 @@ JOINT = ("HuberizedSVC", "SparseLogisticRegression", "MarginClassifier")
 MACHINES = ("SVC", "NuSVC", "L2SVC", "LogisticRegression", "DWD", "MarginFDA", "MarginMPM")
 LOSSES = ("hinge", "squared_hinge", "logistic", "lee")
 PENALTIES = ("l1", "l2", "group_l2", "group_linf", "elasticnet")
+
+
+READ = ((20_000, 3_000, False), (20_000, 3_000, True), (200_000, 10, False))
 
 
 @dataclass(frozen=True)
@@ -212,6 +217,42 @@ def used(case: Case, single: bool, limit: float = FULL) -> Used:
     return Used(size, max(_resident("VmHWM") - before, 0))
 
 
+def read(path: str, ours: bool) -> tuple[float, int]:
+    """CPU seconds of a table's reading, by pandas or into features and labels, and the most memory
+    that it takes; of a process of its own."""
+    import pandas as pd
+
+    import proxmargin
+
+    how: Callable[[str], Any] = proxmargin.read_data if ours else pd.read_csv
+    small = Path(path).with_name("small.csv")
+    small.write_text("a,b,grp\n" + "1.5,2,u\n3,0.5,v\n" * 20)
+    how(str(small))
+    before = _resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    begun = time.process_time()
+    kept = how(path)
+    spent = time.process_time() - begun
+    assert kept is not None  # and in memory until here
+    return spent, _resident("VmHWM") - before
+
+
+def reading(rows: int, columns: int, ids: bool) -> Sequence[str]:
+    """The row of a table of numbers and labels, perhaps with names of samples."""
+    numbers = np.random.default_rng(0).normal(size=(min(rows, 500), columns)).round(6)
+    lines = [",".join(map(str, x)) + f",{'uv'[int(x[0] > 0)]}\n" for x in numbers.tolist()]
+    names = [*["sample_id"][:ids], *(f"f{j}" for j in range(columns)), "grp"]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "table.csv")
+        with path.open("w") as stream:
+            stream.write(",".join(names) + "\n")
+            for k in range(rows):
+                stream.write((f"S{k:07d}," if ids else "") + lines[k % len(lines)])
+        plain, found = (_apart(read, str(path), ours) for ours in (False, True))
+    shape = [f"{rows} x {columns}", "yes" if ids else "no", seconds(plain[0]), seconds(found[0])]
+    return [*shape, f"{found[0] / plain[0]:.2f}", f"{found[1] / plain[1]:.2f}"]
+
+
 def _resident(key: str) -> int:
     """A line of the process's status, in bytes; Linux only."""
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -234,10 +275,18 @@ MEMORY_NOTES = f"""\
   are not zero, each as large as the data at 1,200 features."""
 
 
+READING_NOTES = """\
+- `read_data` to features and labels, and `pandas.read_csv` to a frame, each in a process of its
+  own, after a small file; the peak is that of memory beside what the process had."""
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", nargs="+", default=None)
     parser.add_argument(
-        "--tables", nargs="+", choices=("time", "memory"), default=["time", "memory"]
+        "--tables",
+        nargs="+",
+        choices=("time", "memory", "reading"),
+        default=["time", "memory", "reading"],
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write into")
 
@@ -260,6 +309,11 @@ def main(arguments: argparse.Namespace) -> int:
         head = ["model", "data", "classes", "data / MB", "peak / data", "of float32 data"]
         text = f"{MEMORY_NOTES}\n\n{table(head, memory)}"
         write_section("limits-memory", "Memory beside the data", text, arguments.results)
+    if "reading" in arguments.tables:
+        rows = [reading(*shape) for shape in READ]
+        head = ["numbers", "ids", "pandas / CPU s", "read_data / CPU s", "ratio", "peak ratio"]
+        text = f"{READING_NOTES}\n\n{table(head, rows)}"
+        write_section("limits-reading", "Reading CSV", text, arguments.results)
     return 0
 
 

@@ -198,3 +198,25 @@ class TestLabelsOfGenesInRows:
         labels = written(pd.DataFrame({"sample": self.NAMES}), "clinical.csv")
         with pytest.raises(DataError, match=r"none beside the names .*labels=FILE"):
             self.read(genes, labels)
+
+
+class TestDecimalCommasWithoutQuotes:
+    @pytest.mark.parametrize("header", ["sample_id,crp,grp", "patient,sex,crp,grp"])
+    def test_they_are_not_taken_for_names_of_rows(self, tmp_path, header):
+        path = tmp_path / "d.csv"
+        sex = "f," if "sex" in header else ""
+        rows = "".join(f"P{k},{sex}{k % 7},{k * 3 % 10},{'uv'[k % 2]}\n" for k in range(20))
+        path.write_text(f"{header}\n{rows}")
+        with pytest.raises(DataError, match=r"decimal commas .* not quoted.*decimal=','"):
+            read_data(path, encode=True)
+        quoted = "".join(f'P{k},{sex}"{k % 7},{k}",{"uv"[k % 2]}\n' for k in range(20))
+        path.write_text(f"{header}\n{quoted}")
+        read = read_data(path, encode=True, dialect=Dialect(decimal=","))
+        assert read.feature_names[-1] == "crp"
+        assert read.ids.name == header.partition(",")[0]
+
+    def test_names_of_rows_beside_measurements_are_read(self, tmp_path):
+        path = tmp_path / "d.csv"
+        rows = "".join(f"r{k},{k + 100},{k}.5,{'uv'[k % 2]}\n" for k in range(20))
+        path.write_text(f"id,crp,grp\n{rows}")
+        assert read_data(path).feature_names == ["id", "crp"]

@@ -6,6 +6,7 @@ import csv
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from proxmargin.files.errors import listed, pandas, refused, said
 from proxmargin.files.tables.cells import DOUBTFUL, MISSING, PLAIN, SIGNS, is_number, normal_form
 from proxmargin.files.tables.contents import Dialect
+from proxmargin.files.tables.features import is_id_name
 from proxmargin.files.tables.labels import TARGET_NAMES
 from proxmargin.runtime.types import Frame, Values
 
@@ -111,8 +113,19 @@ def layout_of(
             rows.insert(0, (0, names))
             told -= 1
     laid = layout_of_rows(source, rows, dialect, told)
+    if separator == "," and laid.index_first and _may_be_decimal_commas(laid.names, rows):
+        raise refused("unquoted_commas", source, name=laid.names[1])
     skipped, notes = preamble + laid.skipped, [*notes, *laid.notes]
     return replace(laid, separator=separator, skipped=skipped, notes=tuple(notes))
+
+
+def _may_be_decimal_commas(names: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> bool:
+    """Whether a column of names has another one before it, and whole numbers follow each other."""
+    table = [row for _, row in rows if len(row) == len(names)]
+    whole = [
+        all(cell.strip(" +-").isdecimal() for cell in column) for column in zip(*table, strict=True)
+    ]
+    return is_id_name(names[1]) and any(a and b for a, b in pairwise(whole))
 
 
 def _is_commented_header(
