@@ -244,9 +244,8 @@ def test_samples_of_weight_zero_have_no_part(data) -> None:
 
 def test_the_other_half_has_no_part_in_a_path(data) -> None:
     """Giants in rows outside of a half change none of its bits."""
-    from proxmargin.data.designs import as_design
     from proxmargin.data.inputs.targets import Targets
-    from proxmargin.models.selection.stability.half_samples import HalfSampleTask
+    from proxmargin.models.selection.stability.half_samples import HalfSampleTask, Samples
 
     X, y = data
     targets = Targets.encode(y, None, None)
@@ -254,9 +253,7 @@ def test_the_other_half_has_no_part_in_a_path(data) -> None:
     poisoned = X.copy()
     poisoned[np.setdiff1d(np.arange(60), rows)] = 1e60
     task = HalfSampleTask(LASSO, np.array([0.2, 0.1, 0.05]), np.arange(40), 8)
-    honest, found = (
-        task.entry(as_design(each), targets, np.ones(60), rows) for each in (X, poisoned)
-    )
+    honest, found = (task.entry(Samples(each, targets, np.ones(60)), 0) for each in (X, poisoned))
     np.testing.assert_array_equal(honest.units, found.units)
     np.testing.assert_array_equal(honest.strengths, found.strengths)
 

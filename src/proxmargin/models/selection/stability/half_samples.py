@@ -218,23 +218,37 @@ DOUBLED = 2.0  # weight of the samples of a half: their total is that of all, as
 
 
 @dataclass(frozen=True, eq=False)
+class Samples:
+    """Validated data, with the given weights of the samples."""
+
+    X: Any
+    targets: Targets
+    weights: NDArray[np.float64]
+    groups: Index | None = None  # (n_samples,), which halves keep whole
+
+    @cached_property
+    def design(self) -> Design:
+        """Shared by all half-samples."""
+        return as_design(self.X)
+
+
+@dataclass(frozen=True, eq=False)
 class HalfSampleTask:
     template: MarginEstimator  # with validated parameters
     grid: Array  # (n_strengths,), from the strongest penalty
     # (n_features,) integers, the unit of each feature; -1 for a feature that does not compete
     units: Index
     limit: int | None  # units after which the path of a half-sample ends
+    seed: int = 0
 
-    def entry(
-        self, design: Design, targets: Targets, weights: Array, rows: Index
-    ) -> PathEntry | None:
-        """Fit the path of some rows; None if interrupted. Other rows have weight zero: no sum over
-        the samples reads them, and nothing is copied."""
-        half = np.zeros_like(weights)
-        half[rows] = DOUBLED * weights[rows]
-        assembly = self.template._assembled(
-            design, targets.weighted(half, self.template.class_weight)
-        )
+    def entry(self, data: Samples, number: int) -> PathEntry | None:
+        """Fit the path of a half-sample; None if interrupted. Other rows have weight zero: no sum
+        over the samples reads them, and nothing is copied."""
+        rows = half_of(data.targets.codes, data.weights, self.seed, number, data.groups)
+        half = np.zeros_like(data.weights)
+        half[rows] = DOUBLED * data.weights[rows]
+        targets = data.targets.weighted(half, self.template.class_weight)
+        assembly = self.template._assembled(data.design, targets)
         entries = Entries(self.units, self.limit)
         for found in solve_grid(self.template, assembly, self.grid):
             entries.take(found)
@@ -242,6 +256,11 @@ class HalfSampleTask:
                 return entries.whole
         complete = entries.count == self.grid.size
         return None if interrupts.pending and not complete else entries.whole
+
+    def in_subprocess(self, data: Samples, number: int) -> tuple[int, PathEntry | None]:
+        """The same in another process, with the number."""
+        with no_convergence_warnings(), quiet_threads(0):
+            return number, self.entry(data, number)
 
 
 class Entries:
@@ -305,37 +324,6 @@ def _used(found: list[Found], k: int) -> tuple[Index, Array]:
 SEEDS = 2**31 - 1
 
 
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Validated data, with the given weights of the samples."""
-
-    X: Any
-    targets: Targets
-    weights: NDArray[np.float64]
-    groups: Index | None = None  # (n_samples,), which halves keep whole
-
-    @cached_property
-    def design(self) -> Design:
-        """Shared by all half-samples."""
-        return as_design(self.X)
-
-
-@dataclass(frozen=True, eq=False)
-class Half:
-    task: HalfSampleTask
-    seed: int
-
-    def entry(self, data: Samples, number: int) -> PathEntry | None:
-        """What entered; None if interrupted."""
-        rows = half_of(data.targets.codes, data.weights, self.seed, number, data.groups)
-        return self.task.entry(data.design, data.targets, data.weights, rows)
-
-    def in_subprocess(self, data: Samples, number: int) -> tuple[int, PathEntry | None]:
-        """The same in another process, with the number."""
-        with no_convergence_warnings(), quiet_threads(0):
-            return number, self.entry(data, number)
-
-
 def path_entries(
     settings: Any, task: HalfSampleTask, data: Samples, n_units: int
 ) -> list[PathEntry]:
@@ -348,13 +336,13 @@ def path_entries(
     label = f"{type(settings).__name__}: half-samples"
     progress = ProgressBar(label, count, shown=bool(settings.verbose))
     progress.skip(count - len(missing))
-    half = Half(task, record.facts["seed"])
+    task = replace(task, seed=record.facts["seed"])
 
     def one(number: int) -> None:
         if interrupts.pending:
             return
         progress.starts(f"half {number % 2 + 1} of pair {number // 2 + 1}")
-        take(number, half.entry(data, number))
+        take(number, task.entry(data, number))
 
     def take(number: int, entry: PathEntry | None) -> None:
         if entry is not None:
@@ -364,7 +352,7 @@ def path_entries(
     with progress, no_convergence_warnings():
         threads = min(threads_here(settings.n_jobs), len(missing))
         if missing and is_on_cluster():
-            for found in on_cluster(half.in_subprocess, replace(data), missing, ordered=False):
+            for found in on_cluster(task.in_subprocess, replace(data), missing, ordered=False):
                 take(*found)
         elif threads <= 1:
             for number in missing:
