@@ -101,10 +101,12 @@ def validated(estimator: Estimator, X: Any, y: Any) -> tuple[Values, Values]:
 
 def _are_plain(X: Values, y: Values) -> bool:
     """Whether X and y are arrays that scikit-learn would take as they are, which it tells in a
-    fifth of the time of a fit to a hundred samples; no label is missing, as integers are not."""
+    fifth of the time of a fit to a hundred samples; no label is missing."""
     is_table = type(X) is np.ndarray and X.ndim == 2 and X.shape[0] > 1 and X.shape[1] > 0
     plain = is_table and X.dtype in (np.float64, np.float32)
-    return plain and type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "iu"
+    if not (plain and type(y) is np.ndarray and y.shape == X.shape[:1]):
+        return False
+    return y.dtype.kind in "iu" or (y.dtype.kind == "f" and bool(np.isfinite(y).all()))
 
 
 def _note_columns(estimator: Estimator, X: Features) -> None:

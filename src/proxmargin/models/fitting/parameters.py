@@ -23,52 +23,19 @@ from proxmargin.runtime.types import Facts, Record
 from proxmargin.solvers.loop.report import Report, interval_of
 from proxmargin.solvers.loop.solver import RULES, AnySolver, Solver
 
-SolverName: TypeAlias = Literal[
-    "auto",
-    "b-pgh",
-    "b-pgh-2",
-    "m-pgh",
-    "m-pgh-2",
-    "gcd",
-    "apg",
-    "fapg-guaranteed",
-    "fapg",
-    "fapg-star",
-    "fapg-ws",
-    "newton",
-    "pass-newton",
-    "chord-newton",
-    "isvm1",
-    "isvm2",
-    "isvm3",
-    "admm",
-    "fbpd",
-    "fbpd-linear",
-    "fista",
-    "forward-backward",
-    "cutting-planes",
-    "ridge-newton",
-    "ball-newton",
-    "active-set",
-    "interior-point",
-    "linear-program",
-    "multiplier-newton",
-    "ssnal",
-    "fapg-ssnal",
-    "class-newton",
-    "decomposition",
-    "dual-coordinate-descent",
-    "minimax-newton",
-]
-RuleName: TypeAlias = Literal[
-    "gap",
-    "relative-change",
-    "iterate-change",
-    "primal-residual",
-    "step-residual",
-    "fixed-point",
-    "point-residual",
-]
+_Descent: TypeAlias = Literal["b-pgh", "b-pgh-2", "m-pgh", "m-pgh-2", "gcd"]
+_Accelerated: TypeAlias = Literal["apg", "fapg-guaranteed", "fapg", "fapg-star", "fapg-ws"]
+_Newton: TypeAlias = Literal["newton", "pass-newton", "chord-newton"]
+_Split: TypeAlias = Literal["isvm1", "isvm2", "isvm3", "admm", "fbpd", "fbpd-linear"]
+_Budget: TypeAlias = Literal["fista", "forward-backward", "cutting-planes"]
+_Ridge: TypeAlias = Literal["ridge-newton", "ball-newton", "active-set", "interior-point"]
+_Augmented: TypeAlias = Literal["linear-program", "multiplier-newton", "ssnal", "fapg-ssnal"]
+_Dual: TypeAlias = Literal["class-newton", "decomposition", "dual-coordinate-descent"]
+_Primal: TypeAlias = Literal[_Descent, _Accelerated, _Newton, _Split, _Budget]
+SolverName: TypeAlias = Literal["auto", _Primal, _Ridge, _Augmented, _Dual, "minimax-newton"]
+_Change: TypeAlias = Literal["relative-change", "iterate-change"]
+_Residual: TypeAlias = Literal["primal-residual", "step-residual", "fixed-point", "point-residual"]
+RuleName: TypeAlias = Literal["gap", _Change, _Residual]
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)
