@@ -143,6 +143,8 @@ def test_only_kernels_are_said_to_be_compiled(caplog) -> None:
     kernel = cache.just_in_time(twice, {})
     assert kernel(1.0) == 2.0
     assert numba.njit(lambda x: x)(1.0) == 1.0
+    twice.__module__ = None  # as of what `exec` makes for a class of another package
+    assert cache.just_in_time(twice, {})(1.0) == 2.0
     assert not caplog.messages
     twice.__module__ = "proxmargin.compiled.twice"
     assert cache.just_in_time(twice, {})(1.0) == 2.0

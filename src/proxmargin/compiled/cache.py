@@ -72,7 +72,7 @@ def _listen() -> None:
                 with _registering:
                     while _registrations:
                         _registrations.pop(0)()
-            elif begun.data["dispatcher"].py_func.__module__.startswith(library.PACKAGE):
+            elif str(begun.data["dispatcher"].py_func.__module__).startswith(library.PACKAGE):
                 _say()  # not of other packages' functions
 
         def on_end(self, ended: Any) -> None:
