@@ -11,6 +11,7 @@ import sys
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -35,6 +36,11 @@ NOT_CODE = {
 }
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def source_lines() -> int:
     return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in FILES)
 
@@ -52,7 +58,7 @@ def _code_lines(file: Path) -> set[int]:
 
 
 def _docstrings(file: Path) -> Iterator[Any]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(file)):
         is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if is_text and isinstance(node.value.value, str):
             yield node
@@ -79,7 +85,7 @@ def numeric_constants() -> int:
 
 
 def _assignments(file: Path) -> Iterator[ast.Assign | ast.AnnAssign]:
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    for node in parsed(file).body:
         if isinstance(node, ast.Assign | ast.AnnAssign):
             yield node
 
@@ -100,7 +106,7 @@ def lines_of_any_type() -> int:
 
 def repeated_class_names() -> tuple[str, ...]:
     """Names of classes that two files define."""
-    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in FILES]
+    trees = [parsed(file) for file in FILES]
     names = [{n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef)} for tree in trees]
     counts = Counter(name for found in names for name in found)
     return tuple(sorted(name for name, count in counts.items() if count > 1))

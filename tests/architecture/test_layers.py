@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import proxmargin
+from tests.architecture.figures import parsed
 
 ROOT = Path(proxmargin.__file__).parent
 MODULES = {
@@ -61,11 +62,6 @@ def statements(tree: ast.AST, with_types: bool) -> Iterator[ast.AST]:
 
 
 @cache
-def parsed(module: str) -> ast.Module:
-    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
-
-
-@cache
 def imports(module: str, with_types: bool = False) -> frozenset[str]:
     """Full names of what a file imports, wherever in it."""
     return frozenset(_imports(module, with_types))
@@ -73,7 +69,7 @@ def imports(module: str, with_types: bool = False) -> frozenset[str]:
 
 def _imports(module: str, with_types: bool) -> Iterator[str]:
     package = module.removesuffix(".__init__")
-    for node in statements(parsed(module), with_types):
+    for node in statements(parsed(MODULES[module]), with_types):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -169,7 +165,7 @@ def test_kernels_are_kept_by_the_cache_of_the_package() -> None:
     guilty = [
         module
         for module in MODULES
-        for node in ast.walk(parsed(module))
+        for node in ast.walk(parsed(MODULES[module]))
         if module != own and isinstance(node, ast.ImportFrom) and node.module == "numba"
         if {alias.name for alias in node.names} & {"jit", "njit", "vectorize", "guvectorize"}
     ]
@@ -227,7 +223,7 @@ def test_an_unknown_public_name_is_an_attribute_error() -> None:
 
 def test_every_file_says_what_it_is() -> None:
     firsts = {
-        module: (ast.get_docstring(parsed(module)) or "").strip().split("\n")[0]
+        module: (ast.get_docstring(parsed(MODULES[module])) or "").strip().split("\n")[0]
         for module in MODULES
     }
     assert [module for module, first in firsts.items() if not first.endswith((".", "?", ":"))] == []

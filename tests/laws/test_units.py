@@ -70,7 +70,7 @@ NETS: dict[str, Callable[[float], Any]] = {
     ],
 )
 def test_huge_units_of_all_features_leave_a_certificate_or_a_reason(name, ratio, classes) -> None:
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         X, y = 1e12 * rng.standard_normal((30, 8)), np.arange(30) % classes
         certified, reason = ended(NETS[name](ratio), X, y)
@@ -80,7 +80,7 @@ def test_huge_units_of_all_features_leave_a_certificate_or_a_reason(name, ratio,
 
 def test_what_all_classes_have_in_common_leaves_the_certificate_sharp() -> None:
     """Gradients of the classes are alike but for twelve digits, and only those enter the proof."""
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         X, y = 1e12 * rng.standard_normal((30, 8)), np.arange(30) % 3
         with warnings.catch_warnings():

@@ -63,7 +63,7 @@ def test_it_reaches_the_optimum_of_the_papers_method(
 @pytest.mark.parametrize(
     ("norm", "kind"),
     [
-        (GroupL2, "every wrong class"),
+        pytest.param(GroupL2, "every wrong class", marks=pytest.mark.slow),
         (GroupLinf, "every wrong class"),
         pytest.param(GroupL2, "worst class", marks=pytest.mark.slow),
         pytest.param(GroupLinf, "worst class", marks=pytest.mark.slow),
@@ -145,6 +145,7 @@ def test_a_second_method_that_gives_up_hands_back_and_tries_again_nearer(rng) ->
     assert 2 <= solution.state.leg <= 2 * np.ceil(np.log(1e7) / np.log(1 / 0.3))
 
 
+@pytest.mark.slow
 def test_it_waits_until_the_second_method_is_near(rng) -> None:
     made = problem(rng, 600, 30)
     for near in (1e-3, 1e-5):
