@@ -89,3 +89,12 @@ def test_groups_and_weights_are_not_taken_for_it(tmp_path):
     assert found.weights.tolist() == list(range(8))
     with pytest.raises(DataError, match="the weights 'w' cannot be the groups"):
         read_data(path, groups="w", weights="w")
+
+
+def test_a_target_is_the_last_column_as_the_usual_one_is_left_out(tmp_path) -> None:
+    rows = "".join(f"{k % 2},{k}.5,{k % 3},{k}.5\n" for k in range(20))
+    (tmp_path / "d.csv").write_text(f"class,crp,stage,age\n{rows}")
+    with pytest.raises(DataError, match=r"'age' holds .*it is the last column, as 'class' is left"):
+        read_data(tmp_path / "d.csv", ignore="class")
+    with pytest.warns(UserWarning, match=r"last column 'stage' is taken .*as 'class' is left out"):
+        read_data(tmp_path / "d.csv", ignore=["class", "age"])

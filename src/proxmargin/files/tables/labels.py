@@ -155,13 +155,20 @@ def refuse_one_class(y: Values, name: str, source: str) -> None:
         )
 
 
-def warn_of_default_target(table: Table, source: str) -> None:
-    """Warn where the column that is the target by its name or place is hardly one of classes."""
+def warn_of_default_target(table: Table, source: str, left_out: Sequence[str]) -> None:
+    """Warn where the column that is the target by its name or place is hardly one of classes, or so
+    as others are left out."""
     name = table.target_name
     if table.y is None or name is None:
         return
     columns = dict.fromkeys(each.partition("=")[0] for each in table.feature_names or ())
     others = [column for column in columns if column.lower() in OUTCOMES]
+    if left_out and name.lower() not in OUTCOMES:
+        warn(
+            f"{source}: the last column {name!r} is taken for the target, as {listed(left_out)} is "
+            "left out; name the one that has the labels (target=NAME)."
+        )
+        return
     if others and name.lower() not in OUTCOMES:
         warn(
             f"{source}: the last column {name!r} is taken for the target, and {listed(others)} for "

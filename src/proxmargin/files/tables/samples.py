@@ -33,6 +33,7 @@ from proxmargin.files.tables.features import (
 )
 from proxmargin.files.tables.labels import (
     OUTCOMES,
+    TARGET_NAMES,
     class_columns,
     class_labels,
     group_names,
@@ -121,6 +122,10 @@ def training_table(
     if target is not None and request.normalize_levels:
         found["target"] = joined_levels(found["target"].to_frame()).iloc[:, 0]
     elsewhere = "" if labels is not None else _TAKE if of.turned else _TURN
+    usual = [of.called[j] for j in ignored if of.called[j].lower() in TARGET_NAMES]
+    usual = usual if request.target is None and "target" in roles else []
+    if usual:
+        elsewhere = f"; it is the last column, as {listed(usual)} is left out{elsewhere}"
     y = _labels(of, found.get("target"), request.labelled, elsewhere)
     if y is not None and request.drop_classes:
         kept = other_classes(y, request.drop_classes, source)
@@ -144,7 +149,7 @@ def training_table(
         refuse_too_wide(source, len(features), y)
     table = _table(source, features, frame, found, y, request.blanks)
     if request.target is None and request.labelled:
-        warn_of_default_target(table, source)
+        warn_of_default_target(table, source, usual)
     unmatched = [*of.unmatched, *(labels.unmatched if labels else ())]
     if unmatched:
         notes.append(f"{source}: matched no cell: {listed(dict.fromkeys(unmatched))} (missing=)")
