@@ -88,6 +88,11 @@ def warn(sentence: str) -> None:
     warnings.warn(sentence, UserWarning, stacklevel=users_level())
 
 
+def warned(message: str, source: object = "", **places: object) -> None:
+    """Warn with that message."""
+    warn(f"{said(message, source, **places)}.")
+
+
 def library(name: str) -> ModuleType:
     """A library that reading needs, or one of its modules; raises DataError if it is missing."""
     try:

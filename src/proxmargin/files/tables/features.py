@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from proxmargin.data.inputs.preprocessing import SeenLevels
 from proxmargin.data.inputs.validation import AS_THEY_ARE
-from proxmargin.files.errors import DataError, listed, pandas, plural, warn
+from proxmargin.files.errors import DataError, listed, pandas, plural, refused, warn, warned
 from proxmargin.files.tables.cells import (
     DOUBTFUL,
     MISSING,
@@ -117,20 +117,13 @@ def known_levels(
         if strange.any() and request.unseen == "error":
             unseen.append(_unseen(column[strange], known))
         elif strange.any() and not (seen.ignored if request.unseen == "zero" else seen.has_missing):
-            raise DataError(
-                f"{source}: levels that the model has not seen: {_unseen(column[strange], known)}; "
-                f"unseen={request.unseen!r} is not for {name!r}, whose encoder refuses them: "
-                "correct them, or fit it with OneHotEncoder(handle_unknown='ignore')."
-            )
+            levels = _unseen(column[strange], known)
+            raise refused("unseen_refused", source, levels=levels, how=request.unseen, name=name)
         changed[name] = column.mask(strange) if request.unseen == "missing" else column
         if not seen.has_missing:
             _refuse_cells(changed[name].isna().to_frame(), source, "missing", request.not_filled)
     if unseen:
-        raise DataError(
-            f"{source}: levels that the model has not seen: {'; '.join(unseen)} (counting data "
-            "rows from 1). Correct them, or take them for zero in all features (unseen='zero') or "
-            "for missing cells (unseen='missing')."
-        )
+        raise refused("unseen_levels", source, levels="; ".join(unseen))
     return frame.assign(**changed)
 
 
@@ -214,10 +207,7 @@ def warn_of_id_numbers(frame: Frame, source: str) -> None:
     found = [name for name in names if _are_id_numbers(frame[name], name)]
     if found:
         options = " ".join([f"(ids={found[0]!r})", *(f"(ignore={name!r})" for name in found[1:])])
-        warn(
-            f"{source}: a different whole number in each row: {listed(found)}; if that is a number "
-            f"of the sample, it is no feature: {options}."
-        )
+        warned("id_numbers", source, found=found, options=options)
 
 
 def warn_of_levels(frame: Frame, source: str) -> None:
@@ -232,16 +222,11 @@ def warn_of_levels(frame: Frame, source: str) -> None:
         if stray_words(column):
             stray.append(column)
     if doubts:
-        warn(
-            f"{source}: levels that are hardly meant: {listed(doubts, quote=False)}; each becomes "
-            "a feature of its own."
-        )
+        warned("doubtful_levels", source, doubts=doubts)
     if stray:
         names = [column.name for column in stray]
-        warn(
-            f"{source}: {plural(len(stray), 'column')} of numbers with cells that are none: "
-            f"{listed(map(example_of, stray), quote=False)}; each value becomes a feature of its "
-            f"own: correct these cells, or ignore the columns (ignore={_one(names)!r})."
+        warned(
+            "strange_cells", source, n=len(stray), cells=map(example_of, stray), words=_one(names)
         )
 
 
@@ -357,10 +342,7 @@ def _warn_of_numbers(
         ranges = ("{:.6g} to {:.6g}".format(*of[name]) for name in found)
         cells = [f"{c} ({r} in training)" for c, r in zip(cells, ranges, strict=True)]
     advice = way_out or f"read them so (missing={_one(words)!r})"
-    warn(
-        f"{source}: numbers that look like codes of missing cells: {listed(cells, quote=False)}"
-        f"; if they are, {advice}."
-    )
+    warned("suspected_codes", source, cells=cells, advice=advice)
 
 
 def features_of(frame: Frame, source: str) -> list[Feature]:
@@ -372,9 +354,7 @@ def features_of(frame: Frame, source: str) -> list[Feature]:
     names = pandas().Index([feature.name for feature in found])
     if not names.is_unique:
         clashes = names[names.duplicated()].unique()
-        raise DataError(
-            f"{source}: encoding gives the name {listed(clashes)} twice; rename the column."
-        )
+        raise refused("same_feature", source, clashes=clashes)
     return found
 
 
@@ -395,10 +375,7 @@ def matching_features(wanted: Iterable[str], names: Sequence[str], source: str) 
             missing.append(name.partition("=")[0] or name)
     if missing:
         missing = list(dict.fromkeys(missing))
-        raise DataError(
-            f"{source}: {plural(len(missing), 'column')} of the model not in the file: "
-            f"{listed(missing)}; the file has {listed(names)}."
-        )
+        raise refused("columns_of_model_here", source, n=len(missing), lack=missing, names=names)
     return features
 
 
@@ -478,9 +455,8 @@ def refuse_text(frame: Frame, source: str, *, way_out: str) -> None:
             missing = missing if len(words) <= _STRAY_WORDS else ""
             correct = f"correct these cells{missing}, or leave the column out (ignore={names!r})"
             way_out = f"{correct}; {way_out}" if levels else correct
-        raise DataError(
-            f"{source}: {plural(len(text), 'column')} not numeric: "
-            f"{listed(map(example_of, text), quote=False)}; {way_out}."
+        raise refused(
+            "not_numeric", source, n=len(text), cells=map(example_of, text), way_out=way_out
         )
 
 
@@ -521,9 +497,13 @@ def _refuse_cells(mask: Any, source: str, kind: str, way_out: str) -> None:
             for row in np.flatnonzero(mask.iloc[:, j])[:_CELLS_NAMED]
         ][:_CELLS_NAMED]
         more = f" and {total - len(cells)} more" if total > len(cells) else ""
-        raise DataError(
-            f"{source}: {plural(total, kind + ' value')}: {'; '.join(cells)}{more} "
-            f"(counting data rows from 1); {way_out}."
+        raise refused(
+            "unusable_cells",
+            source,
+            count=plural(total, kind + " value"),
+            cells="; ".join(cells),
+            more=more,
+            way_out=way_out,
         )
 
 
@@ -548,16 +528,17 @@ def checked(
         place = row if table.rows is None else int(table.rows[row])
         code = "" if names is None else f" (missing='{name}={value!r}')"
         advice = not_filled or f"read the number as missing where it stands for that{code}"
-        raise DataError(
-            f"{table.source}: {value!r} in row {place + 1}, column {name!r} (counting data rows "
-            f"from 1): products of numbers beyond {AS_THEY_ARE.most:g} overflow; rescale the "
-            f"column, or {advice}."
+        raise refused(
+            "beyond_range",
+            table.source,
+            value=value,
+            row=place + 1,
+            name=name,
+            most=AS_THEY_ARE.most,
+            advice=advice,
         )
     if training and len(low) and X.shape[0] > 1 and not (low != high)[~np.isnan(low)].any():
-        warn(
-            f"{table.source}: {plural(len(low), 'feature')}, and one value in all rows of each: no "
-            "model can tell classes apart by them; check which columns were read (proxmargin info)."
-        )
+        warned("one_value", table.source, count=len(low))
     if names is not None and not sp.issparse(X):
         known = known if known is not None and known.shape == ends.shape else None
         _warn_of_numbers(X, names, table.source, ends, table.rows, known, not_filled)

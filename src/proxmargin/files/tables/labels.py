@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
-from proxmargin.files.errors import DataError, listed, pandas, plural, warn
+from proxmargin.files.errors import DataError, listed, pandas, plural, refused, warned
 from proxmargin.files.tables.cells import example_of, is_number, is_text, slips
 from proxmargin.files.tables.contents import Table
 from proxmargin.runtime.memory import free_bytes, shortage
@@ -75,10 +75,7 @@ def class_labels(
             _refuse_measurements(words.astype(np.float64), name, source, elsewhere)
         doubts = slips(classes, name)
         if doubts:
-            warn(
-                f"{source}: of the classes in the target {name!r}, {listed(doubts, quote=False)}; "
-                "each is a class of its own."
-            )
+            warned("doubtful_classes", source, name=name, doubts=doubts)
         return words
     _refuse_measurements(labels, name, source, elsewhere)
     exact = labels.astype(np.float64)  # half precision has no number as large
@@ -93,11 +90,8 @@ def _refuse_measurements(labels: Values, name: str, source: str, elsewhere: str)
         warnings.simplefilter("ignore", UserWarning)
         kind = type_of_target(labels)
     if kind == "continuous":
-        raise DataError(
-            f"{source}: the target {name!r} holds {plural(len(np.unique(labels)), 'value')} "
-            "that are not whole numbers, which looks like a measurement and not like classes; "
-            "choose another target column (target=NAME), or turn the values into classes "
-            f"first{elsewhere}."
+        raise refused(
+            "measured_labels", source, name=name, n=len(np.unique(labels)), elsewhere=elsewhere
         )
 
 
@@ -108,10 +102,14 @@ def _as_words(labels: Values, name: str, source: str, role: str = "target") -> N
     # held at once: the words, those without blanks around them, and those in their order
     short = shortage(3 * 4 * int(lengths.max(initial=0)) * lengths.size)
     if short:
-        raise DataError(
-            f"{source}: the {role} {name!r} has a label of {lengths.max()} characters in "
-            f"row {lengths.argmax() + 1} (counting data rows from 1); labels of that length need "
-            f"{short}: choose another column, or shorten the label."
+        raise refused(
+            "long_label",
+            source,
+            role=role,
+            name=name,
+            n=lengths.max(),
+            row=lengths.argmax() + 1,
+            short=short,
         )
     return np.asarray(words).astype(str)[places]
 
@@ -122,10 +120,7 @@ def other_classes(y: Values, names: Sequence[str], source: str) -> NDArray[np.bo
     unknown = sorted(set(map(str, names)) - set(words.tolist()))
     if unknown:
         classes = np.unique(words)
-        raise DataError(
-            f"{source}: there is no class {listed(unknown)}; classes are {listed(classes)} "
-            "(drop_classes=NAME)."
-        )
+        raise refused("no_class", source, unknown=unknown, classes=classes)
     kept: NDArray[np.bool_] = ~np.isin(words, list(map(str, names)))
     if not kept.any():
         raise DataError(f"{source}: no sample is of another class (drop_classes=NAME).")
@@ -149,10 +144,7 @@ def class_columns(frame: Frame) -> list[str]:
 def refuse_one_class(y: Values, name: str, source: str) -> None:
     """Refuse labels that are all the same."""
     if len(y) > 1 and (y == y[0]).all():
-        raise DataError(
-            f"{source}: the target {name!r} has one class only, {str(y[0])!r}; choose another "
-            "target column (target=NAME), or add samples of another class."
-        )
+        raise refused("one_class", source, name=name, y=str(y[0]))
 
 
 def warn_of_default_target(table: Table, source: str, left_out: Sequence[str]) -> None:
@@ -164,24 +156,21 @@ def warn_of_default_target(table: Table, source: str, left_out: Sequence[str]) -
     columns = dict.fromkeys(each.partition("=")[0] for each in table.feature_names or ())
     others = [column for column in columns if column.lower() in OUTCOMES]
     if left_out and name.lower() not in OUTCOMES:
-        warn(
-            f"{source}: the last column {name!r} is taken for the target, as {listed(left_out)} is "
-            "left out; name the one that has the labels (target=NAME)."
-        )
+        warned("default_instead", source, name=name, left_out=left_out)
         return
     if others and name.lower() not in OUTCOMES:
-        warn(
-            f"{source}: the last column {name!r} is taken for the target, and {listed(others)} for "
-            "a feature; name the one that has the labels (target=NAME)."
-        )
+        warned("default_beside", source, name=name, others=others)
         return
     classes, counts = np.unique(table.y, return_counts=True)
     if classes.size > MANY_CLASSES or (classes.size > 2 and counts.min() == 1):
         place = "column" if name.lower() in TARGET_NAMES else "last column"
-        warn(
-            f"{source}: the {place} {name!r} is taken for the target, and has {classes.size} "
-            f"classes, {np.count_nonzero(counts == 1)} of them with one sample; if another column "
-            "has the labels, name it (target=NAME)."
+        warned(
+            "default_doubtful",
+            source,
+            place=place,
+            name=name,
+            n=classes.size,
+            alone=np.count_nonzero(counts == 1),
         )
 
 
@@ -197,10 +186,7 @@ def group_names(column: Any, source: str) -> Values:
 def sample_weights(column: Column, source: str) -> NDArray[np.float64]:
     """The weights as floats. DataError: one is no finite number >= 0, or all are zero."""
     if is_text(column.dtype):
-        raise DataError(
-            f"{source}: the weights must be numbers: {example_of(column)}, counting data rows from "
-            "1."
-        )
+        raise refused("words_for_weights", source, cell=example_of(column))
     weights: NDArray[np.float64] = column.to_numpy(dtype=np.float64)
     wrong = {"missing": np.isnan(weights), "infinite": np.isinf(weights), "negative": weights < 0}
     for kind, where in wrong.items():
@@ -219,8 +205,4 @@ def refuse_too_wide(source: str, n_features: int, y: Values) -> None:
     classes = int(np.unique(y).size)
     short = shortage(vector * (1 if classes <= 2 else classes))
     if short:
-        raise DataError(
-            f"{source}: a model of {plural(n_features, 'feature')} and {classes} classes needs "
-            f"{short}; choose fewer features, check the largest index of a feature and that the "
-            "target holds classes, or use more memory."
-        )
+        raise refused("wide_model", source, n_features=n_features, classes=classes, short=short)

@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 from sklearn import datasets
 from sklearn.datasets import load_svmlight_file
 
-from proxmargin.files.errors import DataError, listed, plural
+from proxmargin.files.errors import DataError, listed, plural, refused
 from proxmargin.files.tables.contents import FeatureMatrix, Table, TableRequest
 from proxmargin.files.tables.labels import (
     class_labels,
@@ -116,28 +116,19 @@ class PlainMatrix:
         if rows == 0 or columns == 0:
             raise DataError(f"{self.source}: no data: {rows} rows, {columns} feature columns.")
         if columns > MAX_FEATURES:
-            raise DataError(
-                f"{self.source}: {columns} feature columns, more than the {MAX_FEATURES} that can "
-                "be used; the file is probably damaged."
-            )
+            raise refused("too_many_columns", self.source, n=columns, most=MAX_FEATURES)
         if self.y is not None and self.y.shape != (rows,):
             raise DataError(f"{self.source}: {rows} rows but labels of shape {self.y.shape}.")
         names = self.feature_names
         if names is not None and (len(names) != columns or len(set(names)) != columns):
-            raise DataError(
-                f"{self.source}: {columns} feature columns need as many different names, "
-                f"and there are {len(set(names))}."
-            )
+            raise refused("names_of_matrix", self.source, columns=columns, count=len(set(names)))
 
     def table(self, request: TableRequest) -> Table:
         """The matrix and its labels; there is no column to choose as the target."""
         for role in ("target", "ids", "ignore", "groups", "weights"):
             given = getattr(request, role)
             for column in () if given is None else np.atleast_1d(given):
-                raise DataError(
-                    f"{self.source}: this is a matrix with labels beside it: columns cannot be "
-                    f"chosen ({role}={str(column)!r})."
-                )
+                raise refused("no_columns_of_matrix", self.source, role=role, column=str(column))
         _refuse_nonfinite(self.X, self.source, request.blanks)
         if self.y is None:
             if request.labelled:
@@ -173,10 +164,7 @@ class PlainMatrix:
             notes = *notes, told_otherwise(table.source, other)
         missing = [name for name in names if name not in where]
         if missing:
-            raise DataError(
-                f"{table.source}: {plural(len(missing), 'column')} of the model not in the file: "
-                f"{listed(missing)}."
-            )
+            raise refused("columns_of_model", table.source, count=len(missing), missing=missing)
         X = table.X[:, [where[name] for name in names]]
         return replace(table, X=X, feature_names=names, notes=notes)
 
@@ -204,10 +192,7 @@ def _refuse_nonfinite(X: FeatureMatrix, source: str, blanks: bool) -> None:
     entries = sp.coo_array(X)  # an entry that is not finite is never dropped as a zero
     bad = np.flatnonzero(~np.isfinite(entries.data))
     row, column = (int(where[bad[0]]) for where in entries.coords)
-    raise DataError(
-        f"{source}: {plural(bad.size, 'missing or infinite value')}; the first is in row "
-        f"{row + 1}, feature column {column + 1} (both counted from 1)."
-    )
+    raise refused("not_finite", source, n=bad.size, row=row + 1, column=column + 1)
 
 
 EMBEDDED: dict[str, Callable[[], Any]] = {
@@ -267,10 +252,7 @@ def read_npz(path: Path) -> PlainMatrix:
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, key: str, path: Path) -> Values:
     if info.file_size > max(_TRUSTED_BYTES, _TRUSTED_RATIO * info.compress_size):
-        raise DataError(
-            f"{path}: {key!r} would grow from {info.compress_size} to {info.file_size} bytes; "
-            "if that is right, store it as a sparse matrix or uncompressed."
-        )
+        raise refused("trap", path, key=key, small=info.compress_size, size=info.file_size)
 
     def check(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
         # what is read is held twice for a moment; integers become floats, and text words
@@ -304,10 +286,7 @@ def _features(arrays: Mapping[str, Values], path: Path) -> FeatureMatrix:
         matrix = sp.csr_array((_as_float(data), indices, indptr), shape=size)
         matrix.sum_duplicates()
         return matrix
-    raise DataError(
-        f"{path}: no features: an NPZ file holds 'X' and 'y', or 'data', 'indices', 'indptr', "
-        f"'shape' (CSR) and 'y'; of these this one has {listed(arrays) or 'none'}."
-    )
+    raise refused("no_arrays", path, found=listed(arrays) or "none")
 
 
 def _as_float(X: Values) -> Values:
@@ -335,8 +314,5 @@ def read_svmlight(path: Path) -> PlainMatrix:
     except DataError:
         raise
     except (ValueError, OverflowError, OSError) as error:
-        raise DataError(
-            f"{path}: not a readable svmlight file (lines of 'label index:value ...', "
-            f"indices rising): {brief(error).rstrip('.')}."
-        ) from error
+        raise refused("not_svmlight", path, reason=brief(error).rstrip(".")) from error
     return PlainMatrix(str(path), sp.csr_array(X), y, trailing_zeros_implied=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from proxmargin.files.errors import DataError, listed, pandas, plural, said, warn
+from proxmargin.files.errors import DataError, listed, pandas, plural, refused, said, warned
 from proxmargin.files.tables.cells import MISSING, is_text, normal_form, text_columns, without
 from proxmargin.files.tables.columns import Found, NamedColumns
 from proxmargin.files.tables.contents import Table, TableRequest
@@ -80,10 +80,7 @@ def _roles(
     target = found.get("target")
     used = dict(taken) | {j: f"the {role}" for role, j in found.items() if role != "target"}
     if target in used:
-        raise DataError(
-            f"{of.source}: the target {of.called[target]!r} cannot be {used[target]}; name the "
-            "column with the labels (target=NAME)."
-        )
+        raise refused("target_taken", of.source, name=of.called[target], used=used[target])
     if found.get("groups", -1) == found.get("weights", -2):
         name = of.called[found["groups"]]
         raise DataError(f"{of.source}: the weights {name!r} cannot be the groups.")
@@ -110,10 +107,7 @@ def training_table(
         found |= more
         notes += told
         if "target" in found and (name := found["target"].name) in frame.columns:
-            raise DataError(
-                f"{source}: the target {name!r} of {labels.source} is a column here, too: leave "
-                f"it out (ignore={name!r})."
-            )
+            raise refused("target_in_both", source, name=name, other=labels.source)
     target = found.get("target")
     if target is not None and request.labelled:
         samples, told = _samples(source, found, lost, request.unlabelled)
@@ -183,10 +177,7 @@ def _samples(source: str, found: Found, lost: int, unlabelled: str) -> tuple[Col
         notes += [f"{source}: {plural(others, 'row')} without a label"] if others > 0 else []
         kept = kept & labelled
     if not kept.any():
-        raise DataError(
-            f"{source}: no row has a label in {target.name!r}; name the column with the labels "
-            "(target=NAME)."
-        )
+        raise refused("no_label", source, name=target.name)
     return kept, notes
 
 
@@ -225,9 +216,7 @@ def _without_names(
     if out := [*empty, *others, *same]:
         frame = frame.drop(columns=out)
     if not frame.shape[1]:
-        raise DataError(
-            f"{of.source}: no feature columns; found only {listed(of.called)}{of.in_one()}."
-        )
+        raise refused("no_features", of.source, names=of.called, in_one=of.in_one())
     return frame, notes
 
 
@@ -286,11 +275,7 @@ def _joined(
     written = found["ids"] = found["ids"].str.strip()
     repeated = written[written.duplicated() & written.notna()].unique()
     if len(repeated):
-        raise DataError(
-            f"{source}: the column {labels.called[key]!r} must name each sample once, and has "
-            f"{listed(repeated)} more than once; remove the other rows, or name another column "
-            "(ids=NAME)."
-        )
+        raise refused("repeated_ids", source, name=labels.called[key], repeated=repeated)
     names, sought = _normal_forms(written, wanted)
     notes = []
     others = written[names.notna() & ~names.isin(sought)]
@@ -453,16 +438,10 @@ def _compare_signs(of: NamedColumns, numbers: Frame, signs: Sequence[str]) -> No
         if name in known and sign != known[name]
     ]
     if other:
-        raise DataError(
-            f"{of.source}: the model was fitted to numbers in {listed(other, quote=False)}; write "
-            "them as in the training data: 62% is read as 62, and 0.62 as 0.62."
-        )
+        raise refused("other_signs", of.source, other=other)
     more = [f"{name!r} with {s!r}" for name, s in here.items() if s and name not in known]
     if more:
-        warn(
-            f"{of.source}: numbers in {listed(more, quote=False)}, which the training data are not "
-            "known to have: 62% is read as 62; write them as there."
-        )
+        warned("more_signs", of.source, more=more)
 
 
 def _features(of: NamedColumns, request: TableRequest) -> tuple[dict[int, str], list[Feature]]:
