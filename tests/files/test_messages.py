@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
+from string import Formatter
 
 import pytest
 
@@ -26,6 +28,16 @@ def test_messages_and_what_says_them():
 def test_a_row_is_a_sentence_and_what_to_type(name):
     assert 1 <= len(WORDS[name]) <= 2
     assert not any(part.endswith((".", ";")) or part != part.strip() for part in WORDS[name])
+
+
+def test_what_says_a_message_fills_its_places():
+    for path in ROOM.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = isinstance(node, ast.Call) and getattr(node.func, "id", "")
+            if called in ("said", "refused", "warned") and isinstance(node.args[0], ast.Constant):
+                row = "; ".join(WORDS[node.args[0].value])
+                places = {place for _, place, _, _ in Formatter().parse(row) if place}
+                assert places == {each.arg for each in node.keywords}, (path, node.lineno)
 
 
 def test_places_are_lists_counts_and_numbers_of_things():
