@@ -220,3 +220,13 @@ class TestDecimalCommasWithoutQuotes:
         rows = "".join(f"r{k},{k + 100},{k}.5,{'uv'[k % 2]}\n" for k in range(20))
         path.write_text(f"id,crp,grp\n{rows}")
         assert read_data(path).feature_names == ["id", "crp"]
+
+
+@pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])
+def test_marks_of_thousands_are_told_from_decimal_ones_by_other_columns(written, order):
+    frame = pd.DataFrame({"a": [f"{1000 + 37 * k:,}" for k in range(N)], "b": SIZES})
+    path = written(frame[order].assign(grp=GROUPS))
+    with pytest.raises(DataError, match=r"name their marks: thousands=','"):
+        read_data(path)
+    read = read_data(path, dialect=Dialect(thousands=","))
+    assert read.X[:, order.index("a")].tolist() == [1000 + 37 * k for k in range(N)]

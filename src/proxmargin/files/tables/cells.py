@@ -98,11 +98,13 @@ def without(column: Column, words: Collection[str]) -> Column:
     return column.mask(are_among(column, words)) if len(words) else column
 
 
-def numbers_meant(series: Column, what: str, dialect: Dialect) -> tuple[Column, list[str], str]:
+def numbers_meant(
+    series: Column, what: str, dialect: Dialect, beside: Frame
+) -> tuple[Column, list[str], str]:
     """A column of cells as numbers where all of them are, but for marks of thousands, words for
     missing cells, one sign of percent or a currency in each, and brackets around negative ones;
     these words; and these signs. Else as text. DataError: they would be numbers with another
-    decimal mark or with marks of thousands, and what to type."""
+    decimal mark or with marks of thousands, as those ``beside`` may tell, and what to type."""
     series = numbers_or_text(series)
     if not is_text(series.dtype):
         return series, [], ""
@@ -123,6 +125,8 @@ def numbers_meant(series: Column, what: str, dialect: Dialect) -> tuple[Column, 
             sign = f"{sign}()"
         numbers = _parsed(present, dialect)
         ways = _other_marks(present, dialect, sign) if numbers.isna().any() else []
+        if len(ways) > 1 and dialect.decimal == "." and _have_fractions(beside):
+            ways = [way for way in ways if not way.startswith("decimal")]
         if numbers.isna().any() and not ways:
             return text, [], ""
     if ways:
@@ -133,6 +137,12 @@ def numbers_meant(series: Column, what: str, dialect: Dialect) -> tuple[Column, 
     found = pandas().Series(np.nan, index=series.index, dtype=np.float64)
     found[numbers.index] = numbers.astype(np.float64)
     return found, cells[doubtful].unique().tolist(), sign
+
+
+def _have_fractions(frame: Frame) -> bool:
+    """Whether numbers among the first cells have a decimal point."""
+    numbers = frame.iloc[:_HEAD].select_dtypes("number")
+    return bool((numbers % 1 > 0).to_numpy().any())
 
 
 def _parsed(words: Any, dialect: Dialect) -> Column:

@@ -100,7 +100,8 @@ class NamedColumns:
         signs: dict[str, list[str]] = {}
         what = f"{self.source}: {'row' if self.turned else 'column'}"
         for label, name in zip(labels, names, strict=True):
-            found, missing, sign = numbers_meant(frame[label], f"{what} {name!r}", self.dialect)
+            told = f"{what} {name!r}"
+            found, missing, sign = numbers_meant(frame[label], told, self.dialect, frame)
             frame[label] = found
             if missing:
                 marks[name] = missing
@@ -108,15 +109,15 @@ class NamedColumns:
                 self.signs[name] = sign.strip("()")
             if sign:
                 signs.setdefault(sign, []).append(name)
-        told = [
+        notes = [
             said("signs_in_brackets" if "(" in sign else "signs", self.source, sign=sign, names=n)
             for sign, n in signs.items()
         ]
         if marks:
             words = sorted({mark for missing in marks.values() for mark in missing})
             count = len(marks)
-            told.append(said("taken_for_missing", self.source, words=words, n=count, names=marks))
-        self.notes.extend(note for note in told if note not in self.notes)
+            notes.append(said("taken_for_missing", self.source, words=words, n=count, names=marks))
+        self.notes.extend(note for note in notes if note not in self.notes)
 
     def parts(
         self, used: Mapping[int, str], roles: Mapping[str, int], text: Collection[int] = ()
