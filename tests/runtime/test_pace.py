@@ -49,7 +49,7 @@ def test_systems_that_would_outlast_the_limit_are_left_to_other_solvers() -> Non
     assert choose(problem, clock() + 1e4).name == "interior-point"
 
 
-@pytest.mark.parametrize(("features", "solver"), [(2000, "interior-point"), (4000, "fapg-star")])
+@pytest.mark.parametrize(("features", "solver"), [(2000, "interior-point"), (4000, "fbpd")])
 def test_no_matrix_is_formed_that_is_larger_than_sparse_data(features: int, solver: str) -> None:
     # many samples of features in very different units, which coordinate descent is not chosen for
     rng, units = np.random.default_rng(1), np.geomspace(1.0, 1e8, features)
