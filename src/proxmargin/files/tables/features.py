@@ -395,12 +395,13 @@ def feature_matrix(features: Sequence[Feature], frame: Frame, source: str) -> Fe
             raise DataError(
                 f"{source}: {shape[0]} rows of {shape[1]} features need {short}; use fewer."
             )
-        X = np.zeros(shape, dtype=dtype)
+        X = np.empty(shape, dtype=dtype)  # in huge pages, which NumPy does not ask for zeros
         for start in range(0, len(numeric), _STRIP):  # columns come one by one from the parser
             where = numeric[start : start + _STRIP]
             together = where[-1] - where[0] < len(where)
             strip = numbers.iloc[:, start : start + _STRIP].to_numpy(dtype=dtype)
             X[:, slice(where[0], where[-1] + 1) if together else where] = strip
+        X[:, [j for j, feature in enumerate(features) if feature.level is not None]] = 0.0
         for rows, columns in _indicators(features, frame):
             X[rows, columns] = 1.0
         return X
