@@ -353,7 +353,7 @@ SPECIAL_SOLVERS: dict[str, tuple[Callable[[], Any], Callable[..., Problem]]] = {
     "interior-point, elastic net": (NAMED["interior-point"], hinge_net_problem),
     "interior-point, ball": (NAMED["interior-point"], hinge_ball_problem),
     "interior-point, tail mean in a ball": (NAMED["interior-point"], tail_ball_problem),
-    "minimax-newton, MM-FDA": (NAMED["minimax-newton"], fisher_problem),
+    "minimax-newton": (NAMED["minimax-newton"], fisher_problem),
     "minimax-newton, MM-MPM": (NAMED["minimax-newton"], probability_problem),
     # the accelerated methods on the dual side
     "apg on the dual": (NAMED["apg"], hinge_problem),

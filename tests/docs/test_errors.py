@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from sklearn.datasets import load_breast_cancer
 import proxmargin as pm
 
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
+SENTENCES = Path(pm.__file__).parent / "files" / "messages.toml"
 OF_OTHERS = {"Input X contains NaN"}  # of scikit-learn
 X, Y = load_breast_cancer(return_X_y=True)
 X, Y = X[::6], Y[::6]
@@ -30,7 +32,8 @@ def messages() -> list[str]:
 @cache
 def told() -> tuple[str, ...]:
     """All texts of the library, with a mark for each value that is put in."""
-    texts = []
+    sentences = tomllib.loads(SENTENCES.read_text(encoding="utf-8"))
+    texts = [re.sub(r"{[^}]*}", "\0", text) for row in sentences.values() for text in row]
     for path in Path(pm.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.JoinedStr):
@@ -107,7 +110,7 @@ PROVOKED = {
     "has no predict_proba: use CalibratedMargin": (
         lambda: pm.margin_path(pm.SVC(), X, Y, Cs=[1.0]).predict_proba(X)
     ),
-    "threshold, pfer and q are given: give two of them": (
+    "threshold=, pfer= and q= are given: give two of them": (
         lambda: pm.StabilitySelection(huberized(), threshold=0.7, pfer=1, q=3).fit(X, Y)
     ),
     "estimator must have a decision_function": (

@@ -135,7 +135,7 @@ def test_solvers_of_problems_of_their_own_reach_one_optimum(
         "active-set",
         "dual-coordinate-descent",
         "ball-newton",
-        "minimax-newton, MM-FDA",
+        "minimax-newton",
     ],
 )
 def test_a_solver_of_problems_of_its_own_refuses_an_elastic_net(name: str, rng) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -75,6 +76,10 @@ class ElasticNetEstimator(SelectsFeatures, ThreadParameters, MarginEstimator, Fe
         for name, positive in self._strengths.items():
             check_strength(name, getattr(self, name), low=0.0, low_open=positive)
         check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
+
+    @abstractmethod
+    def _margin_loss(self) -> MarginLoss:
+        """The loss of one margin."""
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         """The elastic net, with the factors and bounds of the features if given."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -52,6 +53,10 @@ class RegularizedMachine(KernelMachine):
     def _check_model(self) -> None:
         super()._check_model()
         check_strength("C", self.C, low=0.0, low_open=True)
+
+    @abstractmethod
+    def _margin_loss(self) -> MarginLoss:
+        """The loss of one margin."""
 
     def _penalty(self, targets: Targets, design: Design) -> Penalty:
         return Ridge(1.0 / total_price(float(self.C), targets))

@@ -26,6 +26,7 @@ from proxmargin.solvers.dual.dual_rows import SPARSE_DENSITY
 from proxmargin.solvers.interior.box_program import LARGEST
 from proxmargin.solvers.interior.small_box import is_small
 from proxmargin.solvers.programs.gauge_columns import gauge_columns
+from proxmargin.solvers.ridge.newton import BallNewton
 
 VERY_WIDE_RATIO = 50  # features per sample above which a working set pays for the multiclass hinge
 MAX_SCALE_RATIO = 1e8  # ratio of feature scales above which Newton systems are ill-conditioned
@@ -138,7 +139,8 @@ def _suits_dual_steps_in_ball(problem: Problem) -> bool:
     if smooth and problem.ball.p == 2:
         return False
     if box is None or problem.loss.is_homogeneous:
-        return smooth and _wide(problem)
+        by_newton = problem.design.n_features <= BallNewton.max_curved_features
+        return smooth and _wide(problem) and not by_newton
     design, zero = problem.centred.design, np.zeros((problem.design.n_samples, 1))
     dual = problem.loss.balanced(problem.loss.value_and_gradient(zero)[1], problem.intercept)
     scores = design.scores(problem.penalty.conjugate_gradient(design.adjoint(-dual)))

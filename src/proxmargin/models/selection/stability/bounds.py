@@ -255,7 +255,7 @@ class SelectionTerms:
             return self
         if None not in (self.threshold, self.pfer, self.q):
             raise ValueError(
-                "threshold=, pfer and q are given: give two of them, and the third follows"
+                "threshold=, pfer= and q= are given: give two of them, and the third follows"
             )
         if self.threshold is None and (self.pfer is None or self.q is None):
             pfer = PFER if self.pfer is None and self.q is None else self.pfer
