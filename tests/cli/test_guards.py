@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -215,3 +218,17 @@ def test_a_mark_of_missing_cells_may_end_with_a_full_stop(frame, tmp_path, capsy
     frame.assign(a=[*frame["a"][1:].astype(str), "n.d."]).to_csv(path, index=False)
     assert main(["info", str(path)]) == OK
     assert capsys.readouterr().out.rstrip().endswith("--missing n.d. --impute median")
+
+
+def test_a_word_for_missing_cells_may_have_a_comma(tmp_path, capsys) -> None:
+    crp = ["<0,1" if i % 9 == 0 else f"{1 + i % 7},{i % 10}" for i in range(36)]
+    rows = [f"{20 + 7 * i % 31};{i % 2};{cell};{'ab'[i // 3 % 2]}" for i, cell in enumerate(crp)]
+    file = tmp_path / "klinik.csv"
+    file.write_text("\n".join(["alter;diabetes;crp;klasse", *rows]) + "\n")
+    assert main(["info", str(file), "--json"]) == OK
+    words = shlex.split(json.loads(capsys.readouterr().out)["read_with"])
+    assert words[words.index("--missing") + 1] == '"<0,1"'
+    assert "--ignore" not in words
+    command = ["fit", *words[2:], "--model", "L2SVC", "--json"]
+    assert main(command) == OK
+    assert json.loads(capsys.readouterr().out)["data"]["columns"] == 3  # and no zero or one is lost

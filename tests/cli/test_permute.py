@@ -223,3 +223,21 @@ def test_later_rows_are_held_out_where_asked(capsys) -> None:
     assert main([*command[:4], *words[2:]]) == USAGE
     assert "--statistic balanced_accuracy" in capsys.readouterr().err
     assert main([*models, "--splits", "time", "-q"]) in (OK, USAGE)  # sorted by class
+
+
+def test_a_model_file_knows_the_groups_and_takes_no_parameters(tmp_path, capsys) -> None:
+    rng = np.random.default_rng(0)
+    numbers = enumerate(rng.normal(size=(36, 2)))
+    rows = [f"{a},{b},p{i // 3},{'ab'[i // 3 % 2]}" for i, (a, b) in numbers]
+    data, file = tmp_path / "visits.csv", str(tmp_path / "model.pmz")
+    data.write_text("\n".join(["u,v,patient,kind", *rows]) + "\n")
+    words = ["fit", str(data), "--model", "DWD", "--groups", "patient", "-q", "-o", file]
+    assert main(words) == OK
+    capsys.readouterr()
+    command = ["permute", file, str(data), "--permutations", "20", "-q"]
+    for more in ([], ["--groups", "patient"]):
+        assert main([*command, *more]) == OK
+        assert "20, drawn by chance, of 12 whole groups" in capsys.readouterr().out
+    for more in (["--kernel", "rbf"], ["--standardize=no"], ["--set", "foo=3"]):
+        assert main([*command, *more]) == USAGE
+        assert "is not for the model of a file" in capsys.readouterr().err

@@ -143,6 +143,7 @@ def _option(found: re.Match[str]) -> str:
     if not (quoted or value):
         return _FLAGS[name]
     word = literal_eval(quoted) if quoted else value
+    word = tables.joined([word]) if name == "missing" else word
     # a shell takes a mark as it is, but in a sentence it would look like one of punctuation
     mark = quoted and not word[-1:].isalnum()
     return f"{_FLAGS[name]} {repr(word) if mark else shlex.quote(word)}"
@@ -151,6 +152,7 @@ def _option(found: re.Match[str]) -> str:
 def _options(found: re.Match[str]) -> str:
     """An option for each member of a list."""
     words = map(literal_eval, re.findall(_WORD, found[2]))
+    words = map(tables.joined, ([w] for w in words)) if found[1] == "missing" else words
     return " ".join(f"{_FLAGS[found[1]]} {shlex.quote(word)}" for word in words)
 
 
@@ -187,9 +189,9 @@ def remedied(
         if wrong and more[:1] == ["--ignore"]:
             used.ignore = [each for each in used.ignore if each != wrong[1]]
         if wrong and more[:1] == ["--missing"]:
-            words = [word for each in used.missing for word in each.split(",")]
+            words = [word for each in used.missing for word in tables.separated(each)]
             others = [word for word in words if not word.startswith(f"{wrong[1]}=")]
-            used.missing, more[1] = [], ",".join([more[1], *others])
+            used.missing, more[1] = [], ",".join([more[1], tables.joined(others)])
         typed += more
         used = reader.parse_args(more, used)
         try:

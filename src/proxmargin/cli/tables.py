@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +54,16 @@ def filled(table: Table, arguments: argparse.Namespace) -> tuple[Table, Any]:
     return replace(table, X=transformer.transform(table.X)), transformer
 
 
+def separated(words: str) -> list[str]:
+    """The words between commas, or in double quotes: ``"<0,1",n.d.``"""
+    return next(csv.reader([words], skipinitialspace=True)) or [""]
+
+
+def joined(words: Iterable[str]) -> str:
+    """Words in one option, of which `separated` makes these words."""
+    return ",".join(f'"{word}"' if "," in word else word for word in words)
+
+
 def dialect_of(arguments: argparse.Namespace) -> Dialect:
     """How the text tables are written that the arguments name."""
     from proxmargin.files.tables.contents import Dialect
@@ -62,7 +74,7 @@ def dialect_of(arguments: argparse.Namespace) -> Dialect:
         missing=tuple(
             word.strip()
             for words in arguments.missing
-            for word in words.split(",")
+            for word in separated(words)
             if word.strip() or not words.strip(", ")
         ),
         transpose=arguments.transpose,
@@ -84,6 +96,7 @@ def keep_table_options(model: Estimator, arguments: argparse.Namespace, table: T
         "duplicates": arguments.duplicates != "error" and arguments.duplicates,
     }
     roles = {"target": table.target_name, "ids": getattr(table.ids, "name", None)}
+    roles |= {"groups": arguments.groups} if isinstance(arguments.groups, str) else {}
     if table.feature_names is not None and any(roles.values()):
         model.table_roles_ = {role: name for role, name in roles.items() if name is not None}
     if (digests := digests_of(table.ids)) is not None:

@@ -454,3 +454,12 @@ def test_other_packages_get_a_seed_that_they_take() -> None:
     options = {"n_permutations": 5, "statistic": "accuracy", "cv": 2}
     for seed in range(3):
         permutation_test(SGDClassifier(), X, y, random_state=np.random.default_rng(seed), **options)
+
+
+def test_groups_that_keep_their_labels_beside_others_are_counted() -> None:
+    X, y = noise(24)
+    groups = np.arange(24) // 3
+    y = groups % 2
+    y[0] = 1 - y[0]  # one patient of two classes freezes the labels of seven
+    with pytest.warns(UserWarning, match="7 of 8 groups hold one class and keep its label"):
+        permutation_test(DWD(), X, y, groups=groups, n_permutations=5)

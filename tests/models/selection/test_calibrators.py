@@ -150,3 +150,14 @@ def test_a_map_survives_a_pickle(method) -> None:
     calibrator = fit_calibrator(method, SCORES, CODES, WEIGHTS)
     again = pickle.loads(pickle.dumps(calibrator))
     np.testing.assert_array_equal(again.probabilities(SCORES), calibrator.probabilities(SCORES))
+
+
+def test_scores_far_from_zero_are_mapped_as_those_near_it() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=200)
+    codes = (scores + rng.normal(size=200) > 0).astype(np.intp)
+    near, far = (
+        fit_calibrator("sigmoid", each, codes, np.ones(200)).probabilities(each)
+        for each in (scores, scores + 1e7)
+    )
+    np.testing.assert_allclose(far, near, atol=1e-4)

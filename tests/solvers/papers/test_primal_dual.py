@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from proxmargin import ElasticNetSVC
 from proxmargin.data.designs import DenseDesign, SparseDesign
 from proxmargin.losses import (
     CrammerSinger,
@@ -242,3 +243,28 @@ def test_no_data_beyond_zero_is_no_trouble() -> None:
     solution = minimize(problem, PrimalDual(), stop=Stop(tol=1e-9, max_iter=500))
     assert not solution.point.coef.any()
     assert solution.certificate.primal == pytest.approx(1.0)
+
+
+def test_restarts_do_not_depend_on_the_unit_of_the_features() -> None:
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((80, 150), density=0.05, format="csr", rng=rng)
+    y = X.sum(axis=1) + 0.3 * rng.standard_normal(80) > 1.8
+    how = {"solver": "fbpd", "solver_options": {"restarts": True, "relaxation": 1.8}}
+    steps = []
+    for unit in (1.0, 1e3):  # the same problem: the norm's strength is in the unit of the features
+        model = ElasticNetSVC(
+            alpha=0.02 * unit, l1_ratio=1.0, solver="fbpd", solver_options=options
+        )
+        model.fit(unit * X, y)
+        assert model.certificate_.converged
+        steps.append(model.n_iter_)
+    assert max(steps) <= 3 * min(steps)
+
+
+def test_an_elastic_net_on_sparse_data_is_certified_soon() -> None:
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((3000, 6000), density=8 / 6000, format="csr", rng=rng)
+    y = X @ rng.standard_normal(6000) + 0.1 * rng.standard_normal(3000) > 0
+    model = ElasticNetSVC(alpha=2.4e-5, l1_ratio=0.85, tol=1e-4, time_limit=20.0).fit(X, y)
+    assert model.certificate_.converged
+    assert model.certificate_.solver == "fbpd"

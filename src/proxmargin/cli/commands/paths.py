@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from proxmargin.files.tables.contents import Table
     from proxmargin.models.paths import Path
     from proxmargin.models.permutations import PermutationTest
-    from proxmargin.runtime.types import Estimator, Record, Values
+    from proxmargin.runtime.types import Estimator, Record
 
 PERMUTATIONS = 1000
 OF_HALVES = "rows of one sample in both halves make selections look stable"
@@ -279,7 +279,7 @@ def run_permute(arguments: argparse.Namespace) -> int:
             chosen = f", {chooses[0]} chosen by cross-validation each time" if chooses else ""
             settings = estimators.shown_settings(estimator)
             print(f"{arguments.model} on {table.source}: {settings}{chosen}\n")
-        output.print_facts(_facts(test, table.groups))
+        output.print_facts(_facts(test, table))
     return failures.interrupted() if test.interrupted else failures.OK
 
 
@@ -333,13 +333,15 @@ def _of_file(name: str, arguments: argparse.Namespace) -> tuple[Any, Table]:
 
     from proxmargin.data.inputs.preprocessing import Preprocessed
 
-    if arguments.model is not None or arguments.groups is not None:
-        given = "--model" if arguments.model is not None else "--groups"
+    typed = {word.partition("=")[0] for word in arguments.typed if word.startswith("--")}
+    for given in sorted(typed & {"--model", *options.table()["sections"]["parameters"]}):
         raise ValueError(
             f"{given} is not for the model of a file: leave it out, or leave out {name}"
         )
     model = proxmargin.load_model(name)
-    table = table_for(arguments, model, labels=arguments.labels, unlabelled="drop")
+    groups = True if arguments.groups is None else arguments.groups
+    more = {"labels": arguments.labels, "unlabelled": "drop", "groups": groups}
+    table = table_for(arguments, model, **more)
     labels = in_classes(table, model)
     if labels is None:
         raise ValueError(
@@ -350,7 +352,8 @@ def _of_file(name: str, arguments: argparse.Namespace) -> tuple[Any, Table]:
     known = np.isin(labels, [*classes])
     y = np.array([classes[label] for label in labels[known].tolist()])
     ids = None if table.ids is None else table.ids[known]
-    table = replace(table, X=table.X[known], y=y, ids=ids)
+    groups = None if table.groups is None else table.groups[known]
+    table = replace(table, X=table.X[known], y=y, ids=ids, groups=groups)
     if isinstance(model, Preprocessed):
         with warnings.catch_warnings():  # the columns were found by their names already
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -359,11 +362,13 @@ def _of_file(name: str, arguments: argparse.Namespace) -> tuple[Any, Table]:
     return estimators.in_order(clone(model), table), table
 
 
-def _facts(test: PermutationTest, groups: Values | None) -> dict[str, str]:
+def _facts(test: PermutationTest, table: Table) -> dict[str, str]:
     kind = "all different ones" if test.exact else "drawn by chance"
     of_all = f" of {test.asked} (interrupted)" if test.interrupted else ""
-    if groups is not None:
-        kind += f", within {len(set(groups.tolist()))} groups"
+    if table.groups is not None and table.y is not None:
+        count = len(set(table.groups.tolist()))
+        pairs = {*zip(table.groups.tolist(), table.y.tolist(), strict=True)}
+        kind += f", of {count} whole groups" if len(pairs) == count else f", within {count} groups"
     return {
         test.name: number(test.statistic, ".6g"),
         "p-value": number(test.pvalue, ".4g"),

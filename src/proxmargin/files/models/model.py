@@ -121,7 +121,9 @@ OF_TABLES: Mapping[str, tuple[str, Callable[[Any, int], object]]] = {
     # columns that are no features
     "table_roles_": (
         "roles",
-        lambda found, width: are_words([*found.values()]) and {*found} <= {"target", "ids"},
+        lambda found, width: (
+            are_words([*found.values()]) and {*found} <= {"target", "ids", "groups"}
+        ),
     ),
     # the extremes of its numbers: shape (2, n_features)
     "table_ranges_": (

@@ -378,7 +378,8 @@ def model_table(
     if lacking:
         raise DataError(f"{of.source}: the model needs {listed(lacking)}, which cannot be ignored.")
     taken = dict.fromkeys(ignored, "ignored") | dict.fromkeys(used, "a feature of the model")
-    roles = _roles(of, request, taken, ("ids", "target")[: 1 if labels else 2])
+    own = ("ids",) if labels is not None else ("ids", "groups", "target")
+    roles = _roles(of, request, taken, own)
     by_chance = "ids" not in roles
     if by_chance:
         free = [j for j in range(len(of.names)) if j not in {*taken, *roles.values()}]
@@ -424,7 +425,8 @@ def model_table(
         table = Table(frame, y, [*frame], target, of.source, ids=found.get("ids"))
     else:
         table = _table(of.source, features, frame, found, y, request.blanks, request.not_filled)
-    return replace(table, notes=(*of.notes, *notes))
+    groups = group_names(found["groups"], of.source) if "groups" in found else None
+    return replace(table, groups=groups, notes=(*of.notes, *notes))
 
 
 def _compare_signs(of: NamedColumns, numbers: Frame, signs: Sequence[str]) -> None:

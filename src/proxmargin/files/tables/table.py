@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -205,6 +205,7 @@ def read_for_model(
     target: str | int | None = None,
     ignore: Sequence[str | int] = (),
     ids: str | int | None = None,
+    groups: str | int | Literal[True] | None = None,
     labels: str | os.PathLike[str] | None = None,
     unlabelled: str = "error",
     unseen: str = "error",
@@ -212,11 +213,12 @@ def read_for_model(
     duplicates: str = "error",
     dialect: Dialect = USUAL,
 ) -> Table:
-    """The columns that a model was fitted to, in its order, found by name, or as many; ``labels``:
-    as of `read_data`; ``unlabelled``: where some rows have a label, 'drop' leaves out others, or
-    else none has one; ``unseen``: whether levels that are not known are refused ('error'), 'zero'
-    in all features, or 'missing'. What cells stood for in the training table holds here, too.
-    DataError: columns are missing."""
+    """The columns that a model was fitted to, in its order, found by name, or as many; ``groups``:
+    True for those of the training table, where they are there; ``labels``: as of `read_data`;
+    ``unlabelled``: where some rows have a label, 'drop' leaves out others, or else none has one;
+    ``unseen``: whether levels that are not known are refused ('error'), 'zero' in all features, or
+    'missing'. What cells stood for in the training table holds here, too. DataError: columns are
+    missing."""
     check_choice("unseen", unseen, ("error", "zero", "missing"))
     check_choice("duplicates", duplicates, DUPLICATES)
     kept = getattr(model, "table_options_", {})
@@ -242,10 +244,15 @@ def read_for_model(
         target=target,
         ignore=_several(ignore),
         ids=ids,
+        groups=None if groups is True else groups,
         unlabelled=unlabelled,
         blanks=getattr(first, "fills_blanks", False),
         levels=levels,
-        roles=getattr(model, "table_roles_", {}),
+        roles={
+            role: name
+            for role, name in getattr(model, "table_roles_", {}).items()
+            if role != "groups" or groups is True
+        },
         not_filled=NOT_FILLED.format(again),
         unseen=unseen,
         normalize_levels=normalize_levels or "normalize_levels" in kept,

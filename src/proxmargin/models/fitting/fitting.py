@@ -355,9 +355,11 @@ class _Runs:
             certify=self.certify,
             minimize=journal.minimize if journal.records else minimize,
         )
-        known = solution.certificate
+        known, gap = solution.certificate, solution.gap
         certificate = known if scale == 1.0 else known.scaled(scale)
-        solution = Solution(solution.point, solution.gap, solution.status, certificate, None)
+        if len(self.problems) > 1:
+            gap = replace(gap, violations=np.zeros(0))  # frees memory for other classes
+        solution = Solution(solution.point, gap, solution.status, certificate, None)
         if solution.status is Status.INTERRUPTED:
             self.is_interrupted = True
             solution = self.context.guard.explained(solution)

@@ -234,6 +234,7 @@ def permutation_test(
     groups, blocks = checked_groups(groups, codes.size)
     (seed,) = drawn_seeds(random_state, 1, below=SEEDS)
     labelings = Labelings(codes, blocks, int(n_permutations), seed)
+    _warn_of_fixed_groups(labelings)
     # rows that depend on their order cannot change places, with or without folds
     warn_of_ordered_rows(cv if is_held_out else None, groups, X, codes)
     model = seeded_model(estimator, seed)
@@ -362,6 +363,23 @@ def measured(
 def _of_part(measure: Carried[Measure], part: Codes) -> LabelingStatistics:
     with quiet_threads(0):  # in a process of its own
         return measure.value(part)
+
+
+def _warn_of_fixed_groups(labelings: Labelings) -> None:
+    """Say how many groups keep their labels where others have labels that change places."""
+    groups = labelings.units[1]
+    pairs = np.unique(np.stack([labelings.groups, labelings.codes]), axis=1)
+    classes = np.bincount(pairs[0])
+    fixed = int((classes == 1).sum())
+    if groups is labelings.groups and 2 * fixed > classes.size:
+        warnings.warn(
+            f"{fixed} of {classes.size} groups hold one class and keep its label, and only the "
+            f"labels of the {classes.size - fixed} others change places, so that p can hardly be "
+            "small: if groups are patients of one class each, correct those that have two, and "
+            "groups exchange their labels as wholes",
+            UserWarning,
+            stacklevel=users_level(),
+        )
 
 
 def _pieces(labelings: Codes, size: int) -> Iterator[Codes]:

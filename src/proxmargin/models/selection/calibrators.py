@@ -144,7 +144,8 @@ def _regression(
 ) -> tuple[Array, Array]:
     """Coefficients, (n_classes, n_features), and intercepts of multinomial logistic regression on
     probabilities, by Newton steps in a trust region."""
-    rows = np.column_stack([features, np.ones(len(features))])
+    centre = np.average(features, axis=0, weights=weights)
+    rows = np.column_stack([features - centre, np.ones(len(features))])
     shares = (weights / weights.sum())[:, None]
     penalty = np.append(np.full(features.shape[1], ridge), 0.0) / weights.sum()
 
@@ -166,15 +167,18 @@ def _regression(
     start = np.zeros(targets.shape[1] * rows.shape[1])
     best = minimize(objective, start, options={"gtol": FIT_TOLERANCE}, **how)
     found = best.x.reshape(targets.shape[1], -1)
-    return found[:, :-1], found[:, -1]
+    return found[:, :-1], found[:, -1] - found[:, :-1] @ centre
 
 
 def _log_odds_fit(features: Array, targets: Array, weights: Array) -> tuple[Array, float]:
     """Coefficients and shift of the log-odds of the second of two classes, without a penalty."""
+    off = features - np.average(features, axis=0, weights=weights)
+    spread = np.sqrt(np.average(off**2, axis=0, weights=weights))
+    unit = np.where(spread > 0, spread, 1.0)
     (coef,), (shift,) = (
-        np.diff(each, axis=0) for each in _regression(0.0, features, targets, weights)
+        np.diff(each, axis=0) for each in _regression(0.0, features / unit, targets, weights)
     )
-    return coef, float(shift)
+    return coef / unit, float(shift)
 
 
 def _platt(scores: Array, second: Mask, weights: Array) -> SigmoidLogOdds:

@@ -225,6 +225,7 @@ DUAL_PROXIMAL_GRADIENT = Rule(
     "a penalty with a smooth conjugate: accelerated proximal gradient on the dual",
     lambda problem: problem.loss.n_outputs == 1,
 )
+RESTARTED = {"restarts": True, "relaxation": 1.8}
 PRIMAL_DUAL = Rule("fbpd", "a loss with kinks that no other solver takes: primal-dual steps")
 SSNAL = Rule("ssnal", "hinges of all classes together: semismooth Newton on the dual")
 PRIMAL_DUAL_SSNAL = Rule(
@@ -277,6 +278,12 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ("formula", "l1"): (FAPG_WS, FAPG),
     ("kinked", "l1"): (
         Rule(
+            "fbpd",
+            "a loss with kinks and an elastic net, sparse data: primal-dual steps with restarts",
+            lambda problem: problem.penalty.l2 > 0 and problem.design.density <= SPARSE_DENSITY,
+            RESTARTED,
+        ),
+        Rule(
             "linear-program",
             "the hinge and an l1 norm, few samples of sparse data: the simplex method with column "
             "generation",
@@ -287,7 +294,6 @@ ONE_OUTPUT: Mapping[tuple[str, str], tuple[Rule, ...]] = {
             ),
         ),
         MULTIPLIER_NEWTON,
-        INTERIOR_POINT,
     ),
     ("smooth", "ball"): (DUAL_IN_BALL, BALL_NEWTON, INTERIOR_POINT),
     ("kinked", "ball"): (DUAL_IN_BALL, INTERIOR_POINT),
@@ -331,7 +337,7 @@ WORST_CLASS = (
         "fapg-ssnal",
         "a multiclass hinge and a ridge, sparse data of many features: primal-dual steps, whose "
         "cost is that of products with the data, then semismooth Newton on the dual",
-        lambda problem: problem.penalty.l1 == 0 and _is_sparse_and_wide(problem),
+        lambda problem: problem.penalty.l2 > 0 and _is_sparse_and_wide(problem),
         {"first": "fbpd"},
     ),
     Rule(
@@ -392,9 +398,10 @@ KINKED_FALLBACK = (
         "a loss with kinks and a ridge, data smaller than a square matrix of their shorter side: "
         "primal-dual steps with restarts",
         _system_exceeds_data,
-        {"restarts": True, "relaxation": 1.8},
+        RESTARTED,
     ),
     MULTIPLIER_NEWTON,
+    INTERIOR_POINT,
     LINEAR_PROGRAM,
     *FALLBACK,
 )

@@ -309,7 +309,8 @@ def _moved(
     curvature = float(change @ turned)
     length = -float(change @ gradient) / curvature if curvature > 0 else 1.0
     weights = state.weights.copy()
-    if length < OVERSHOT:
+    # by rounding a length may be negative: a step back would leave the box
+    if 0.0 < length < OVERSHOT:
         change, moved = length * change, length * moved
         weights += change
     else:

@@ -324,7 +324,7 @@ class PrimalDual(Solver[PrimalDualState]):
         if not problem.fits_intercept:
             return 0.0
         share = operator_norm(problem.design, 0.0) ** 2 / problem.design.n_samples
-        return share if self.restarts and 0.0 < share < 1.0 else 1.0
+        return share if self.restarts and 0.0 < share < np.inf else 1.0
 
     def _first_balance(self, problem: Problem) -> float:
         """One over the strength of the penalty: tau = sigma for the model stated as ``C sum + G``;

@@ -171,6 +171,8 @@ def _multiples(asked: Array, known: Array) -> Array | None:
             asked[down] / known[down] if known[down] < 0.0 else 0.0,
         ]
     )
+    if not np.isfinite(factors).all():
+        return None
     for start in range(0, known.size, CACHED_ENTRIES):
         part = slice(start, start + CACHED_ENTRIES)
         off = np.where(known[part] > 0.0, *factors) * known[part] - asked[part]
