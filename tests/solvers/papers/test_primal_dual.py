@@ -252,9 +252,7 @@ def test_restarts_do_not_depend_on_the_unit_of_the_features() -> None:
     how = {"solver": "fbpd", "solver_options": {"restarts": True, "relaxation": 1.8}}
     steps = []
     for unit in (1.0, 1e3):  # the same problem: the norm's strength is in the unit of the features
-        model = ElasticNetSVC(
-            alpha=0.02 * unit, l1_ratio=1.0, solver="fbpd", solver_options=options
-        )
+        model = ElasticNetSVC(alpha=0.02 * unit, l1_ratio=1.0, **how)
         model.fit(unit * X, y)
         assert model.certificate_.converged
         steps.append(model.n_iter_)
