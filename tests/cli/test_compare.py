@@ -111,3 +111,18 @@ class TestCompare:
         arguments = ["compare", str(training), "--folds", "2", "-q", "--models", "SquaredHingeSVC"]
         assert main(arguments) == INTERRUPTED
         assert "interrupted" in capsys.readouterr().out
+
+
+def test_what_is_said_of_the_file_is_on_the_page_and_in_the_record(tmp_path, capsys) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(10.0, 1.0, (40, 2)).round(2)
+    X[8, 0] = 1e12
+    rows = [f"{a},{b},{'yn'[i % 3 % 2]}" for i, (a, b) in enumerate(X.tolist())]
+    data, page = tmp_path / "far.csv", tmp_path / "far.html"
+    data.write_text("\n".join(["wbc,hb,sick", *rows]) + "\n")
+    words = ["compare", str(data), "--models", "DWD", "--quick", "--json", "--report", str(page)]
+    assert main(words) == OK
+    (note,) = (n for n in json.loads(capsys.readouterr().out)["notes"] if "wbc" in n)
+    assert "in row 9" in note
+    assert "--missing wbc=" in note
+    assert "in row 9" in page.read_text()

@@ -28,9 +28,14 @@ def table_of(arguments: argparse.Namespace) -> Table:
 
     given = {name: getattr(arguments, name) for name in OF_TABLES}
     blanks = arguments.impute is not None
-    table = read_data(arguments.data, **given, blanks=blanks, dialect=dialect_of(arguments))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        table = read_data(arguments.data, **given, blanks=blanks, dialect=dialect_of(arguments))
+    for each in said:
+        warnings.warn(each.message, each.category, stacklevel=2)
     tell(table, arguments)
-    return table
+    doubts = (str(each.message).removeprefix(f"{table.source}: ").rstrip(".") for each in said)
+    return replace(table, doubts=tuple(doubts))
 
 
 def tell(table: Table, arguments: argparse.Namespace) -> None:

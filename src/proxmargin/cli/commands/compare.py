@@ -43,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     table = tables.table_of(arguments)
     output.warn_of_leaks(table)
     comparison = compared(arguments, table)
+    noted = _with_doubts(comparison, table)
     # after an interruption the best of those that were fitted
     asked = comparison.recommended_ if arguments.save == RECOMMENDED else comparison.best_name_
     name = asked if asked in comparison.models_ else comparison.best_fitted_name_
@@ -52,13 +53,13 @@ def run(arguments: argparse.Namespace) -> int:
         tables.keep_table_options(fitted, arguments, table)
     with (
         output.saved_first(wanted, lambda name: proxmargin.save_model(fitted, name)) as saved,
-        output.saved_first(arguments.report, comparison.to_html) as reported,
+        output.saved_first(arguments.report, noted.to_html) as reported,
         output.saved_first(arguments.plot, lambda name: _draw(comparison, name)) as drawn,
     ):
         if arguments.json:
             kept = name if saved else None
             files = {"saved": saved, "saved_model": kept, "report": reported, "plot": drawn}
-            output.print_json({"file": table.describe(), **comparison.to_dict(), **files})
+            output.print_json({"file": table.describe(), **noted.to_dict(), **files})
         else:
             _print(comparison, table.source, reported)
             if saved:
@@ -73,6 +74,14 @@ def run(arguments: argparse.Namespace) -> int:
         return failures.interrupted() if by_signal else failures.FAILED
     certificate = getattr(fitted, "certificate_", None)
     return failures.OK if certificate is None or certificate.converged else failures.FAILED
+
+
+def _with_doubts(comparison: Comparison, table: Table) -> Comparison:
+    """With what was said of the file, which the terminal has had, for the page and the record."""
+    rows = (each for each in table.notes if "row" in each or "sample" in each)
+    told = (each.removeprefix(f"{table.source}: ") for each in (*rows, *table.doubts))
+    notes = (*comparison.further_notes, *map(failures.as_options, told))
+    return replace(comparison, further_notes=notes)
 
 
 def _draw(comparison: Comparison, name: str) -> None:
@@ -252,7 +261,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
     arguments.run_dir = str(where / RUN)
     table = tables.table_of(arguments)
     output.warn_of_leaks(table)
-    found = compared(arguments, table)
+    found = _with_doubts(compared(arguments, table), table)
     if found.interrupted:
         print(f"{found.ending.value}: the same command continues in {where}")
         by_signal = found.ending.name == "INTERRUPTED"

@@ -146,6 +146,8 @@ class Table:
         The names of the samples, as text, indexed by their rows in the file (from 0).
     notes : tuple of str
         Sentences about how the file was read.
+    doubts : tuple of str
+        What was warned of when the file was read.
     rows : int ndarray of shape (n_samples,), or None
         The rows of the file that are samples (from 0), if others may have been left out.
     signs : tuple of str
@@ -161,6 +163,7 @@ class Table:
     weights: NDArray[np.float64] | None = None
     ids: Any = None
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     rows: NDArray[np.intp] | None = None
     signs: tuple[str, ...] = ()
 
