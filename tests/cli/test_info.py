@@ -269,3 +269,21 @@ class TestAdvice:
         assert facts["problem"].endswith("leave out --sheet 3.")
         assert "--sheet" not in facts["read_with"]
         assert facts["rows"] == self.ROWS
+
+
+def test_a_column_of_patients_is_told_as_groups_and_not_as_levels(tmp_path, capsys) -> None:
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{a:.3f},{b:.3f},P-{i // 3:03d},{'fm'[i % 2]},{'yn'[i // 3 % 2]}"
+        for i, (a, b) in enumerate(rng.normal(size=(60, 2)))
+    ]
+    file = tmp_path / "visits.csv"
+    file.write_text("\n".join(["crp,wbc,patient,sex,sepsis", *rows]) + "\n")
+    assert main(["info", str(file), "--json"]) == OK
+    facts = json.loads(capsys.readouterr().out)
+    assert "if 'patient' names patients, batches or centres" in facts["problem"]
+    words = shlex.split(facts["read_with"])
+    assert words[words.index("--groups") + 1] == "patient"
+    assert "--encode" in words  # of the sex
+    assert main(["fit", *words[2:], "--model", "DWD", "-q", "--json"]) == OK
+    assert json.loads(capsys.readouterr().out)["data"]["columns"] == 4

@@ -54,6 +54,8 @@ _FEW_FAR = 3  # cells of a column at most
 _PART = 200  # rows from which it is told which columns may have them
 _FEW_ROWS = 5
 _MOST_LEVELS = 20  # of a column most of whose cells differ
+_MANY_GROUPS = 15  # words that may name patients, batches or centres
+_SAMPLES_OF_GROUP = 10  # of each such word at most, on average
 _SOME_ROWS = 1000  # that tell what all cells are
 _MANY_ROWS = 10  # from which cells that all differ are no chance
 _LONG_NUMBER = 10_000  # from which whole numbers that all differ look like ids
@@ -450,6 +452,10 @@ def refuse_text(frame: Frame, source: str, *, way_out: str) -> None:
         none = [column.name for column in levels if measured(column) or _is_free(column)]
         if none and "ignore" in way_out:
             way_out = f"leave out those without levels (ignore={_one(none)!r}); {way_out}"
+        groups = [column.name for column in levels if _may_name_groups(column)]
+        if groups and "ignore" in way_out:  # of which levels would tell a class
+            several = f"if {groups[0]!r} names patients, batches or centres, say so "
+            way_out = f"{several}(groups={groups[0]!r}); {way_out}"
         if words and "ignore" in way_out:  # levels would be as many as numbers
             names = next(name for name, stray in strays.items() if stray)
             missing = f", read {listed(words)} as missing (missing={_one(words)!r})"
@@ -463,6 +469,13 @@ def refuse_text(frame: Frame, source: str, *, way_out: str) -> None:
 
 def _one(words: list[str]) -> str | list[str]:
     return words[0] if len(words) == 1 else words
+
+
+def _may_name_groups(column: Column) -> bool:
+    """Whether a column of text has many words, each of few samples."""
+    words = column.nunique()
+    few = words * _SAMPLES_OF_GROUP >= len(column) >= 2 * words
+    return bool(words >= _MANY_GROUPS and few and not numbers_among(column)[1].any())
 
 
 def _is_free(column: Column) -> bool:
