@@ -125,7 +125,8 @@ def known_levels(
         if not seen.has_missing:
             _refuse_cells(changed[name].isna().to_frame(), source, "missing", request.not_filled)
     if unseen:
-        raise refused("unseen_levels", source, levels="; ".join(unseen))
+        filled = " or for missing cells (unseen='missing')" if request.blanks else ""
+        raise refused("unseen_levels", source, levels="; ".join(unseen), filled=filled)
     return frame.assign(**changed)
 
 
