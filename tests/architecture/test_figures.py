@@ -8,7 +8,7 @@ from tests.architecture import figures
 
 # the most there may be; lower each with what is removed
 BUDGET = {
-    "source_lines": 73_743,
+    "source_lines": 73_742,
     "solver_names": 18,
     "rules": 36,
     "numeric_constants": 482,

@@ -444,3 +444,18 @@ def test_a_block_of_a_nu_svm_has_pairs_of_both_groups(rng) -> None:
     for group in (groups, ~groups):
         for side in (falls, ~falls):
             assert np.count_nonzero(group[block] & side[block]) >= 150
+
+
+def test_no_step_leaves_the_box_where_samples_are_repeated_and_losses_weigh_much() -> None:
+    rng = np.random.RandomState(3)
+    X = rng.randint(0, 3, (100, 3)).astype(float)
+    y = X.sum(axis=1) + rng.randn(100) > 3
+    weights = np.random.RandomState(5).choice([0.0, 0.1, 1.0, 1.0, 5.0], 100)
+    model = SVC(C=1e4, kernel="rbf", gamma=0.3, tol=1e-8, solver="decomposition")
+    model.fit(X, y, sample_weight=weights)
+    best = svm.SVC(C=1e4, gamma=0.3, tol=1e-10).fit(X, y, sample_weight=weights)
+    most = 1e4 * weights[model.support_]
+    assert np.all(np.abs(model.dual_coef_[0]) <= most * (1 + 1e-12))
+    expected = best.decision_function(X)[weights > 0]
+    found = model.decision_function(X)[weights > 0]
+    np.testing.assert_allclose(found, expected, atol=1e-3)

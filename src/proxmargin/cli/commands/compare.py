@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 RECOMMENDED = "recommended"
-SAVED = (RECOMMENDED, "best")  # choices of --save
 REPORT = "report.html"
 RUN = "run"  # in the folder of publish: finished work
 PERMUTATIONS = 200
